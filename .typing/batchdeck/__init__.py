@@ -1,0 +1,1 @@
+../../core/_package/__init__.py

@@ -1,0 +1,103 @@
+"""What the dispatcher asks of any kind of agent, and what it gets back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+import anyio
+
+from batchdeck.core.model.agent import Agent
+from batchdeck.core.model.turn import AttemptEnd, TurnState
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """One attempt at one turn, with everything an agent needs to begin."""
+
+    turn: int
+    attempt: str
+    """The attempt's id (uuid): the mark by which its processes are known."""
+    number: int
+    """Which attempt of its turn this is, from 1."""
+    agent: Agent
+    prompt: str
+    run: Path
+    """The attempt's own folder in the deck, `runs/<id>/`; made by the adapter, mode 0700."""
+    folder: Path | None = None
+    """The working folder; None: a fresh scratch folder inside `run`."""
+    folder_key: str | None = None
+    """The identity that the folder had when the turn was admitted."""
+    task: str | None = None
+    batch: str | None = None
+    session: str | None = None
+    """The program's own conversation id, where there is one to go on with."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """The supervisor's environment, copied before any screen was built."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What an agent left for the operator."""
+
+    question: str
+    choices: tuple[str, ...] = ()
+    schema: str | None = None
+    default: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How an attempt ended; every text in it is already clean."""
+
+    state: TurnState
+    """succeeded, failed, incomplete, cancelled, lost, or waiting with a question."""
+    end: AttemptEnd = AttemptEnd.EXITED
+    exit_code: int | None = None
+    """Negative: ended by that signal."""
+    text: str = ""
+    """The agent's final text."""
+    error: str | None = None
+    """One line, for people."""
+    session: str | None = None
+    question: Question | None = None
+    surroundings: str | None = None
+    """The failure was of the surroundings and ends nothing: `agent` or `folder` is to be held."""
+    leftovers: int = 0
+    """Processes that were still there when its agent had ended, and were ended."""
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    cost: float | None = None
+
+
+@dataclass(slots=True)
+class Control:
+    """How the dispatcher reaches into an attempt that runs.
+
+    Setting `stop` ends the agent and its whole process tree; the adapter still returns an outcome
+    (`cancelled`, or what the agent managed before). Cancelling the task that runs the adapter
+    *abandons* the attempt: what can outlive the supervisor goes on.
+    """
+
+    started: Callable[[int | None], None]
+    """Called once, when the agent really works; with its process id where it has one."""
+    stop: anyio.Event = field(default_factory=anyio.Event)
+
+
+class Adapter(Protocol):
+    """One kind of agent."""
+
+    @property
+    def outlives(self) -> bool:
+        """Whether its attempts go on when the supervisor goes."""
+        ...
+
+    async def run(self, assignment: Assignment, control: Control) -> Outcome:
+        """Has one attempt made, and returns how it ended. Raises only for faults of batchdeck."""
+        ...
+
+    async def adopt(self, assignment: Assignment, control: Control) -> Outcome:
+        """Goes on with an attempt that an earlier supervisor began (only where `outlives`)."""
+        ...

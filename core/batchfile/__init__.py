@@ -1,0 +1,1 @@
+"""Batch files and configuration: read, checked, with a position for every fault."""

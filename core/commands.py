@@ -1,0 +1,161 @@
+"""What may be asked of a deck, as values with an id; a repeat of the same id is harmless."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from batchdeck.core.model.agent import Agent
+from batchdeck.core.model.gate import Gate, GateName
+from batchdeck.core.model.spec import BatchSpec
+from batchdeck.core.model.task import Status
+from batchdeck.core.model.turn import TurnState
+
+
+def new_id() -> str:
+    return uuid.uuid4().hex
+
+
+class OnBusy(StrEnum):
+    """What becomes of a message when a gate is shut; None in a command: ask."""
+
+    QUEUE = "queue"
+    FORCE = "force"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """Something that changes a deck. `by` is who asked, as the screen names them."""
+
+    id: str = field(default_factory=new_id)
+    by: str = "operator"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddBatch(Command):
+    """Adds a batch, or takes the one of the same name up again."""
+
+    spec: BatchSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResumeBatch(Command):
+    """Dispatches what is unfinished; `batch` None: of every batch."""
+
+    batch: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetLimit(Command):
+    """Changes one limit; `value` None: none of its own."""
+
+    name: str
+    value: int | None
+    origin: str = "command"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Send(Command):
+    """A message to an agent, a conversation or a task's conversation.
+
+    `to` is an agent's name, `c12`, a task's key or `BATCH/TASK`. With `passing`, a forced message
+    goes only if the shut gates are still among these (what the prompt showed).
+    """
+
+    to: str
+    text: str
+    on_busy: OnBusy | None = None
+    passing: frozenset[GateName] | None = None
+    front: bool = False
+    """With `queue`: before the other queued messages of that agent (*next in queue*)."""
+    target: str | None = None
+    delivery_id: str | None = None
+    unauthorised: bool = False
+    priority: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopTurn(Command):
+    """Ends a running turn, or cancels a queued one."""
+
+    turn: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PutHold(Command):
+    """Stops admissions for `deck`, `batch:NAME`, `agent:NAME`, `folder:PATH` or `turn:ID`."""
+
+    what: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseHold(Command):
+    """Takes a hold away; for a turn, authorises it too."""
+
+    what: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drain(Command):
+    """Admits nothing new (`on`), or admits again."""
+
+    on: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryTask(Command):
+    """A new turn for a task that has failed or was stopped; counting starts anew."""
+
+    task: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetStatus(Command):
+    """A person sets a task's status, by a legal move."""
+
+    task: str
+    status: Status
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerAsk(Command):
+    """Answers an open ask."""
+
+    ask: int
+    answer: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DefineAgent(Command):
+    """Adds or changes an agent of the deck; `create` refuses one that exists, and the reverse."""
+
+    agent: Agent
+    create: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopAll(Command):
+    """Ends every running turn; nothing new starts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """The answer to a command, given once its effect is on disk."""
+
+    accepted: bool
+    error: str | None = None
+    """The stable name (`busy`, `not_found` …); None where accepted."""
+    message: str = ""
+    """One line for a person."""
+    exit_code: int = 0
+    gates: tuple[Gate, ...] = ()
+    turn: int | None = None
+    conversation: int | None = None
+    state: TurnState | None = None
+    position: int | None = None
+    bypassed: tuple[str, ...] = ()
+    batch: str | None = None
+    before: int | None = None
+    """With a limit: the number before."""

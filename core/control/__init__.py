@@ -1,0 +1,1 @@
+"""The control socket: the deck's one door, reached from other processes."""

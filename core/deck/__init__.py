@@ -1,0 +1,1 @@
+"""The engine at work: one inbox, one writer, one dispatcher."""

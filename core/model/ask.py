@@ -1,0 +1,30 @@
+"""An ask: a question of an agent, or a permission it wants, to be answered by a person."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class AskState(StrEnum):
+    OPEN = "open"
+    ANSWERED = "answered"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    id: int
+    turn: int
+    question: str
+    choices: tuple[str, ...] = ()
+    schema: str | None = None
+    """JSON schema of the answer, as text."""
+    default: str | None = None
+    alive: bool = False
+    """Its process still runs and waits for the answer."""
+    state: AskState = AskState.OPEN
+    answer: str | None = None
+    opened_ms: int = 0
+    answered_ms: int | None = None
+    answered_by: str | None = None

@@ -1,0 +1,36 @@
+"""A conversation: the thread of messages between operator and agent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Role(StrEnum):
+    OPERATOR = "operator"
+    AGENT = "agent"
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    id: int
+    agent: str
+    task: int | None = None
+    session: str | None = None
+    """The agent program's own id of the conversation, with which it is taken up again."""
+    title: str = ""
+
+    @property
+    def name(self) -> str:
+        """The id as people write it: `c12`."""
+        return f"c{self.id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    id: int
+    conversation: int
+    turn: int
+    role: Role
+    text: str
+    at_ms: int

@@ -1,0 +1,40 @@
+"""A hold: a deliberate stop of admissions, for the deck, a batch, an agent, a folder or a turn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from batchdeck.core.errors import BadInput
+
+DECK = "deck"
+KINDS = ("batch", "agent", "folder", "turn")
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """`what` is `deck`, `batch:NAME`, `agent:NAME`, `folder:KEY` or `turn:ID`."""
+
+    what: str
+    by: str
+    reason: str = ""
+    at_ms: int = 0
+
+
+def read_hold_name(text: str | None) -> tuple[str, str]:
+    """Splits what a person wrote into kind and name.
+
+    Nothing or `deck`, `#412`, `agent:NAME`, `batch:NAME`, `folder:PATH`.
+
+    Raises:
+        BadInput: none of these.
+    """
+    if text is None or text == DECK:
+        return DECK, ""
+    if text.startswith("#") and text[1:].isdigit():
+        return "turn", text[1:]
+    kind, colon, name = text.partition(":")
+    if colon and kind in KINDS and name:
+        return kind, name
+    raise BadInput(
+        f"{text!r} cannot be held. Give deck, #TURN, agent:NAME, batch:NAME or folder:PATH."
+    )

@@ -1,0 +1,69 @@
+"""What a batch file asks for, checked and with every default filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from batchdeck.core.model.agent import Agent
+from batchdeck.core.model.batch import Interrupt, OnError
+from batchdeck.core.model.limit import Limit
+from batchdeck.core.model.task import Status
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSpec:
+    """One task of a batch file."""
+
+    key: str
+    agent: str
+    title: str = ""
+    prompt: str = ""
+    status: Status = Status.READY
+    depends_on: tuple[str, ...] = ()
+    target: str | None = None
+    folder: str | None = None
+    """An absolute path, or the name of a folder that the deck defines."""
+    priority: int = 0
+    issue: str | None = None
+
+    @property
+    def fingerprint(self) -> tuple[object, ...]:
+        """What must not change once the task has begun."""
+        return (
+            self.agent,
+            self.title,
+            self.prompt,
+            self.depends_on,
+            self.target,
+            self.folder,
+            self.issue,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class BatchSpec:
+    """A whole batch file."""
+
+    name: str
+    tasks: tuple[TaskSpec, ...]
+    agents: Mapping[str, Agent] = field(default_factory=dict)
+    """The definitions this file brings."""
+    limits: tuple[Limit, ...] = ()
+    """Those the file, a flag or the configuration sets, each with its origin; names as in
+    `interface.md`. `agent:NAME` is here only where something other than the definition set it."""
+    on_error: OnError = OnError.SKIP
+    collect_to: str | None = None
+    interrupt: Interrupt = Interrupt.CONTINUE
+    max_attempts: int = 1
+    reconciliation_interval_seconds: float = 30.0
+    budget: Mapping[str, Any] | None = None
+    prepare: tuple[tuple[str, ...], ...] = ()
+    base: str = ""
+    """Absolute folder that relative paths start at."""
+    file: str | None = None
+    folders: Mapping[str, str] = field(default_factory=dict)
+    """Defined names of folders, absolute paths."""
+    foreach: Mapping[str, Any] | None = None
+    """The checked `foreach` block as plain data; None where the file has none."""

@@ -1,0 +1,92 @@
+"""A task: one unit of work, and the moves its status may make."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Status(StrEnum):
+    """Where a task stands (`product.md`, "Statuses")."""
+
+    BACKLOG = "BACKLOG"
+    READY = "READY"
+    IN_PROGRESS = "IN_PROGRESS"
+    BLOCKED = "BLOCKED"
+    FAILED = "FAILED"
+    DONE = "DONE"
+    MERGED = "MERGED"
+
+
+ADMISSIBLE = frozenset({Status.READY, Status.IN_PROGRESS})
+"""Statuses whose tasks may be started."""
+
+COMPLETED = frozenset({Status.DONE, Status.MERGED})
+"""Statuses that count as done, for dependants and for the tally."""
+
+SETTLED = COMPLETED | {Status.FAILED}
+"""Statuses in which a batch does not wait for the task any more."""
+
+MOVES: dict[Status, frozenset[Status]] = {
+    Status.BACKLOG: frozenset({Status.READY, Status.DONE, Status.MERGED, Status.FAILED}),
+    Status.READY: frozenset(
+        {
+            Status.BACKLOG,
+            Status.IN_PROGRESS,
+            Status.BLOCKED,
+            Status.FAILED,
+            Status.DONE,
+            Status.MERGED,
+        }
+    ),
+    Status.IN_PROGRESS: frozenset(
+        {Status.READY, Status.BLOCKED, Status.FAILED, Status.DONE, Status.MERGED}
+    ),
+    Status.BLOCKED: frozenset(
+        {Status.READY, Status.IN_PROGRESS, Status.FAILED, Status.DONE, Status.MERGED}
+    ),
+    Status.FAILED: frozenset(
+        {Status.READY, Status.IN_PROGRESS, Status.BACKLOG, Status.DONE, Status.MERGED}
+    ),
+    Status.DONE: frozenset({Status.READY, Status.MERGED}),
+    Status.MERGED: frozenset({Status.READY}),
+}
+
+
+def may_move(before: Status, after: Status) -> bool:
+    """Whether a task may go from `before` to `after`."""
+    return after in MOVES[before]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A task as the engine and the screen know it; its prompt stays in the store."""
+
+    id: int
+    key: str
+    """The id its batch file gave it, unique within the batch."""
+    batch: str
+    title: str
+    agent: str
+    status: Status
+    conversation: int
+    position: int
+    """Place in the batch, from 0."""
+    priority: int = 0
+    target: str | None = None
+    folder: str | None = None
+    """The path as it was written, made absolute; the identity is the turn's."""
+    issue: str | None = None
+    depends_on: tuple[int, ...] = ()
+    """Ids of tasks."""
+    turn: int | None = None
+    """Its latest task or retry turn."""
+    attempts: int = 0
+    """Attempts that count against `max_attempts`."""
+    error: str | None = None
+    updated_ms: int = 0
+
+    @property
+    def name(self) -> str:
+        """`BATCH/TASK`, the name that is never ambiguous."""
+        return f"{self.batch}/{self.key}"

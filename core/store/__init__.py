@@ -1,0 +1,1 @@
+"""The deck's rows in SQLite, a module per family."""

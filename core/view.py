@@ -1,0 +1,85 @@
+"""The deck as one immutable value with a revision: what every screen and every door shows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from batchdeck.core.model.agent import Agent
+from batchdeck.core.model.ask import Ask
+from batchdeck.core.model.batch import Batch
+from batchdeck.core.model.hold import Hold
+from batchdeck.core.model.limit import DEFAULT_AGENT_CAP, DEFAULT_GLOBAL_CAP, Limit
+from batchdeck.core.model.task import Status, Task
+from batchdeck.core.model.turn import Turn
+
+
+@dataclass(frozen=True, slots=True)
+class AgentTally:
+    """What an agent has done on this deck, kept by the writer and never recounted."""
+
+    done: int = 0
+    failed: int = 0
+    recent_ms: tuple[int, ...] = ()
+    """When its latest turns ended, oldest first; at most 64."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pulse:
+    """The last sign of life of a running turn."""
+
+    lines: int
+    """Lines of output so far."""
+    at_ms: int
+    """When output last came."""
+    last_line: str
+    """Clean, one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeckView:
+    """One consistent state of a deck, as it is on disk.
+
+    Mappings keep the order of the ids. `turns` holds every turn that has not ended and the latest
+    ones that have; `running` and `queued` are counts over all of them. Rows that did not change
+    since the revision before are the same objects.
+    """
+
+    revision: int = 0
+    at_ms: int = 0
+    deck: str = ""
+    """The folder of the deck."""
+    mode: str = "idle"
+    """running, held, draining, quiescing, idle or stopped."""
+    fault: str | None = None
+    """What is wrong with the engine itself, in words."""
+    supervised: bool = True
+    """Somebody dispatches; False: this is what was last saved."""
+    running: int = 0
+    queued: int = 0
+    waiting: int = 0
+    forced: int = 0
+    """Running turns that a person sent past a limit."""
+    running_by: Mapping[str, int] = field(default_factory=dict)
+    """Running and stopping turns per limit's name (`agent:coder`, `status:BATCH/READY` …)."""
+    queued_by: Mapping[str, int] = field(default_factory=dict)
+    """Queued turns per limit's name."""
+    turns: Mapping[int, Turn] = field(default_factory=dict)
+    tasks: Mapping[int, Task] = field(default_factory=dict)
+    agents: Mapping[str, Agent] = field(default_factory=dict)
+    agent_tallies: Mapping[str, AgentTally] = field(default_factory=dict)
+    batches: Mapping[str, Batch] = field(default_factory=dict)
+    task_counts: Mapping[str, Mapping[Status, int]] = field(default_factory=dict)
+    """Per batch: how many of its tasks have each status now."""
+    limits: Mapping[str, Limit] = field(default_factory=dict)
+    """Stored limits by name; a name that is absent has no limit of its own."""
+    holds: Mapping[str, Hold] = field(default_factory=dict)
+    asks: Mapping[int, Ask] = field(default_factory=dict)
+    """The open ones."""
+    pulses: Mapping[int, Pulse] = field(default_factory=dict)
+    """By turn, for those that run."""
+    draining: bool = False
+    max_parallel_cap: int = DEFAULT_GLOBAL_CAP
+    parallelism_limit_cap: int = DEFAULT_AGENT_CAP
+    banner: str | None = None
+    """What the operator should know at once, such as what was found after an unclean stop."""

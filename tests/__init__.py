@@ -1,0 +1,1 @@
+"""Tests of batchdeck: the name of each is its claim."""

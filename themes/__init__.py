@@ -1,0 +1,1 @@
+"""Colour themes as data, one TOML file each."""

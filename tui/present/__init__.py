@@ -1,0 +1,1 @@
+"""Values to words and cells; pure."""

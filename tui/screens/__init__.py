@@ -1,0 +1,1 @@
+"""Screens: each shows the view and sends commands."""

@@ -1,0 +1,1 @@
+"""Widgets: each shows a part of the view, posts messages, decides nothing."""
