@@ -37,6 +37,25 @@ class Pulse:
 
 
 @dataclass(frozen=True, slots=True)
+class Spending:
+    """A budget and what of it is used."""
+
+    used: float
+    limit: float
+    hard: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ItemsStanding:
+    """A foreach batch's items at work and begun, against their limits."""
+
+    active: int
+    outstanding: int
+    max_active: int
+    max_outstanding: int
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class DeckView:
     """One consistent state of a deck, as it is on disk.
 
@@ -64,6 +83,11 @@ class DeckView:
     """Running and stopping turns per limit's name (`agent:coder`, `status:BATCH/READY` …)."""
     queued_by: Mapping[str, int] = field(default_factory=dict)
     """Queued turns per limit's name."""
+    live: tuple[int, ...] = ()
+    """Ids of the running and stopping turns."""
+    in_order: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """Per `target:KEY` and `conversation:ID` with more than one turn that has not ended: their
+    ids in the order of receipt."""
     turns: Mapping[int, Turn] = field(default_factory=dict)
     tasks: Mapping[int, Task] = field(default_factory=dict)
     agents: Mapping[str, Agent] = field(default_factory=dict)
@@ -78,6 +102,12 @@ class DeckView:
     """The open ones."""
     pulses: Mapping[int, Pulse] = field(default_factory=dict)
     """By turn, for those that run."""
+    cooldowns: Mapping[str, int] = field(default_factory=dict)
+    """Accounts that cool down, with the UTC ms at which they may be tried again."""
+    budgets: Mapping[str, Spending] = field(default_factory=dict)
+    """By `batch:NAME`, `agent:NAME`."""
+    items: Mapping[str, ItemsStanding] = field(default_factory=dict)
+    """By batch, for those with a foreach."""
     draining: bool = False
     max_parallel_cap: int = DEFAULT_GLOBAL_CAP
     parallelism_limit_cap: int = DEFAULT_AGENT_CAP

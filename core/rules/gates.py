@@ -1,3 +1,298 @@
 """Every gate between a turn and its start, each with who holds it and what frees it."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from batchdeck.core.model.gate import CAPACITY, Gate, GateName, Holder
+from batchdeck.core.model.limit import (
+    ATTENTION,
+    GLOBAL,
+    agent_limit,
+    batch_limit,
+    status_limit,
+)
+from batchdeck.core.model.turn import Turn, TurnState
+from batchdeck.core.rules.limits import effective_limit
+from batchdeck.core.rules.standing import Standing
+from batchdeck.core.view import DeckView
+
+
+def evaluate(turn: Turn, view: DeckView, now_ms: int) -> tuple[Gate, ...]:
+    """Every gate that applies to `turn`, open or shut, in the order of display."""
+    return gates_of(turn, Standing(view), now_ms)
+
+
+def shut(gates: Iterable[Gate]) -> tuple[Gate, ...]:
+    """Those that are not open; the first is the primary reason."""
+    return tuple(gate for gate in gates if not gate.open)
+
+
+def gates_of(turn: Turn, standing: Standing, now_ms: int) -> tuple[Gate, ...]:
+    """As `evaluate`, for what stands really or would stand in a plan."""
+    found = (gate(turn, standing, now_ms) for gate in _IN_ORDER)
+    return tuple(gate for gate in found if gate is not None)
+
+
+def admissible(turn: Turn, standing: Standing, now_ms: int) -> bool:
+    """Whether every gate is open; what a plan and the dispatcher ask."""
+    return not any(
+        (gate := rule(turn, standing, now_ms)) is not None and not gate.open for rule in _IN_ORDER
+    )
+
+
+def _holder(turn: Turn, view: DeckView) -> Holder:
+    task = None if turn.task is None else view.tasks.get(turn.task)
+    since = turn.queued_ms if turn.started_ms is None else turn.started_ms
+    return Holder(turn.id, None if task is None else task.key, since, bool(turn.forced))
+
+
+def _holders(turns: Iterable[Turn], view: DeckView) -> tuple[Holder, ...]:
+    ordered = sorted(turns, key=lambda turn: (turn.started_ms or 0, turn.id))
+    return tuple(_holder(turn, view) for turn in ordered)
+
+
+def _when_one_ends(holders: tuple[Holder, ...]) -> str:
+    numbers = [f"#{holder.turn}" for holder in holders]
+    if len(numbers) > 3:
+        return f"when one of {len(numbers)} running turns ends"
+    return f"when {' or '.join(numbers)} ends" if numbers else "when one ends"
+
+
+def _held(turn: Turn, standing: Standing, now_ms: int) -> Gate:
+    view = standing.view
+    names = ["deck", f"agent:{turn.agent}", f"turn:{turn.id}"]
+    if turn.batch is not None:
+        names.append(f"batch:{turn.batch}")
+    if turn.folder is not None:
+        names.extend(f"folder:{key}" for key in (turn.folder.key, *turn.folder.above))
+    reasons = [_words_of_hold(view, name, turn) for name in names if name in view.holds]
+    if turn.held_by is not None:
+        reasons.append(f"this turn, by {turn.held_by}")
+    if not turn.authorised:
+        reasons.append("not authorised yet")
+    if view.draining:
+        reasons.append("the deck is draining")
+    elif view.mode == "quiescing":
+        reasons.append("the deck waits for an answer")
+    if not reasons:
+        return Gate(GateName.HOLD, True)
+    return Gate(GateName.HOLD, False, subject="; ".join(reasons), frees="when it is released")
+
+
+def _words_of_hold(view: DeckView, name: str, turn: Turn) -> str:
+    hold = view.holds[name]
+    what = name.partition(":")
+    words = {"deck": "the deck", "turn": "this turn", "folder": "its folder"}.get(
+        what[0], f"{what[0]} {what[2]}"
+    )
+    return f"{words}, by {hold.by}" + (f": {hold.reason}" if hold.reason else "")
+
+
+def _budget(turn: Turn, standing: Standing, now_ms: int) -> Gate | None:
+    names = [f"agent:{turn.agent}"] + ([f"batch:{turn.batch}"] if turn.batch else [])
+    budgets = [
+        (name, standing.view.budgets[name]) for name in names if name in standing.view.budgets
+    ]
+    spent = [name for name, budget in budgets if budget.hard and budget.used >= budget.limit]
+    if not budgets:
+        return None
+    return Gate(
+        GateName.BUDGET,
+        not spent,
+        subject=", ".join(spent or [name for name, _ in budgets]),
+        frees="when the budget is raised" if spent else "",
+    )
+
+
+def _cooldown(turn: Turn, standing: Standing, now_ms: int) -> Gate | None:
+    agent = standing.view.agents.get(turn.agent)
+    if agent is None:
+        return None
+    account = agent.account or agent.name
+    until = standing.view.cooldowns.get(account)
+    if until is None:
+        return None
+    is_open = until <= now_ms
+    words = "" if is_open else f"in {_span(until - now_ms)}"
+    return Gate(GateName.COOLDOWN, is_open, subject=account, frees=words)
+
+
+def _span(milliseconds: int) -> str:
+    seconds = max(1, -(-milliseconds // 1000))
+    return f"{seconds} s" if seconds < 120 else f"{seconds // 60} min"
+
+
+def _not_before(turn: Turn, standing: Standing, now_ms: int) -> Gate | None:
+    if not turn.not_before_ms:
+        return None
+    is_open = turn.not_before_ms <= now_ms
+    words = "" if is_open else f"in {_span(turn.not_before_ms - now_ms)}"
+    return Gate(GateName.NOT_BEFORE, is_open, frees=words)
+
+
+def _depends_on(turn: Turn, standing: Standing, now_ms: int) -> Gate | None:
+    tasks = standing.view.tasks
+    if turn.blocked:
+        task = tasks.get(turn.task) if turn.task is not None else None
+        status = "BLOCKED" if task is None else task.status
+        return Gate(GateName.DEPENDS_ON, False, subject=status, frees="when the task is READY")
+    if not turn.depends_on:
+        return None
+    names = [tasks[task].key if task in tasks else str(task) for task in turn.depends_on]
+    shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return Gate(GateName.DEPENDS_ON, False, subject=shown, frees=f"when {shown} is done")
+
+
+def _earlier(turn: Turn, standing: Standing, sequence: str) -> tuple[Turn, ...]:
+    """Turns of the sequence that were received before, and have not ended."""
+    members = standing.view.in_order.get(sequence, ())
+    known = (standing.view.turns[member] for member in members if member != turn.id)
+    mine = (turn.position, turn.id)
+    return tuple(other for other in known if (other.position, other.id) < mine)
+
+
+def _in_sequence(turn: Turn, standing: Standing, name: GateName, key: str) -> Gate:
+    earlier = _earlier(turn, standing, f"{name}:{key}")
+    subject = key if name is GateName.TARGET else f"c{key}"
+    if not earlier:
+        return Gate(name, True, subject=subject)
+    last = earlier[-1]
+    return Gate(
+        name,
+        False,
+        subject=subject,
+        used=len(earlier),
+        holders=_holders(earlier, standing.view),
+        frees=f"when #{last.id} has ended",
+    )
+
+
+def _target(turn: Turn, standing: Standing, now_ms: int) -> Gate | None:
+    if turn.target is None:
+        return None
+    return _in_sequence(turn, standing, GateName.TARGET, turn.target)
+
+
+def _conversation(turn: Turn, standing: Standing, now_ms: int) -> Gate | None:
+    if f"conversation:{turn.conversation}" not in standing.view.in_order:
+        return None
+    return _in_sequence(turn, standing, GateName.CONVERSATION, str(turn.conversation))
+
+
+def _capacity(turn: Turn, standing: Standing, gate: GateName, subject: str, name: str) -> Gate:
+    limit = effective_limit(standing.view, name)
+    used = standing.used(name)
+    if limit is None or used < limit:
+        return Gate(gate, True, subject=subject, used=used, limit=limit)
+    holders = _holders(standing.under(name), standing.view)
+    if limit == 0:
+        frees = "when its limit is raised: it is closed"
+    elif used > limit:
+        frees = f"when {used - limit + 1} of {used} running turns have ended"
+    else:
+        frees = _when_one_ends(holders)
+    passable = limit > 0 and not _is_serial(turn, standing, gate)
+    return Gate(gate, False, subject, used, limit, holders, frees, passable)
+
+
+def _is_serial(turn: Turn, standing: Standing, gate: GateName) -> bool:
+    if gate is not GateName.AGENT:
+        return False
+    agent = standing.view.agents.get(turn.agent)
+    return agent is not None and agent.one_at_a_time
+
+
+def _agent(turn: Turn, standing: Standing, now_ms: int) -> Gate:
+    return _capacity(turn, standing, GateName.AGENT, turn.agent, agent_limit(turn.agent))
+
+
+def _folder(turn: Turn, standing: Standing, now_ms: int) -> Gate | None:
+    if turn.folder is None:
+        return None
+    holders = _holders(standing.in_folder_of(turn), standing.view)
+    return Gate(
+        GateName.FOLDER,
+        not holders,
+        subject=turn.folder.path,
+        used=len(holders),
+        limit=1,
+        holders=holders,
+        frees=_when_one_ends(holders) if holders else "",
+    )
+
+
+def _status(turn: Turn, standing: Standing, now_ms: int) -> Gate | None:
+    if turn.batch is None or turn.lane is None:
+        return None
+    name = status_limit(turn.batch, turn.lane)
+    return _capacity(turn, standing, GateName.STATUS, turn.lane, name)
+
+
+def _batch(turn: Turn, standing: Standing, now_ms: int) -> Gate | None:
+    if turn.batch is None:
+        return None
+    return _capacity(turn, standing, GateName.BATCH, turn.batch, batch_limit(turn.batch))
+
+
+def _global(turn: Turn, standing: Standing, now_ms: int) -> Gate:
+    return _capacity(turn, standing, GateName.GLOBAL, "", GLOBAL)
+
+
+def _items(turn: Turn, standing: Standing, now_ms: int) -> Gate | None:
+    items = None if turn.batch is None else standing.view.items.get(turn.batch)
+    if items is None:
+        return None
+    full = items.active >= items.max_active
+    used, limit = (
+        (items.active, items.max_active) if full else (items.outstanding, items.max_outstanding)
+    )
+    is_open = used < limit
+    return Gate(
+        GateName.ITEMS,
+        is_open,
+        subject=turn.batch or "",
+        used=used,
+        limit=limit,
+        frees="" if is_open else "when an item has ended",
+    )
+
+
+def _attention(turn: Turn, standing: Standing, now_ms: int) -> Gate | None:
+    limit = effective_limit(standing.view, ATTENTION)
+    if limit is None:
+        return None
+    waiting = standing.view.waiting
+    if waiting < limit:
+        return Gate(GateName.ATTENTION, True, used=waiting, limit=limit)
+    asked = [standing.view.turns.get(ask.turn) for ask in standing.view.asks.values()]
+    holders = _holders([t for t in asked if t is not None], standing.view)
+    frees = "when its limit is raised: it is closed" if limit == 0 else "when you answer one"
+    return Gate(GateName.ATTENTION, False, "", waiting, limit, holders, frees)
+
+
+_IN_ORDER: tuple[Callable[[Turn, Standing, int], Gate | None], ...] = (
+    _held,
+    _budget,
+    _cooldown,
+    _not_before,
+    _depends_on,
+    _target,
+    _conversation,
+    _agent,
+    _folder,
+    _status,
+    _batch,
+    _global,
+    _items,
+    _attention,
+)
+
+
+def passable(gates: Iterable[Gate]) -> bool:
+    """Whether a forced turn may pass all of these shut gates."""
+    return all(gate.name in CAPACITY and gate.passable for gate in gates if not gate.open)
+
+
+def is_queued(turn: Turn) -> bool:
+    return turn.state is TurnState.QUEUED

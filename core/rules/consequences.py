@@ -1,0 +1,98 @@
+"""What would follow from a message or a force, before anything is done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from batchdeck.core.model.gate import Gate, Holder
+from batchdeck.core.model.task import SETTLED
+from batchdeck.core.model.turn import MESSAGE_PRIORITY, Trigger, Turn, TurnState
+from batchdeck.core.rules.gates import evaluate, passable, shut
+from batchdeck.core.rules.order import place
+from batchdeck.core.view import DeckView
+
+_LAST = 2**62
+"""Position and id of a turn that is not stored yet: behind all others."""
+
+
+@dataclass(frozen=True, slots=True)
+class BusyAnswer:
+    """What stands in a message's way, and what could be done about it."""
+
+    gates: tuple[Gate, ...]
+    """The shut ones; none: it would start at once."""
+    position: int
+    """The place among the agent's queued turns that it would get."""
+    behind: int
+    """Queued turns of the agent that would come after it."""
+    holders: tuple[Holder, ...]
+    passable: bool
+    """It can be forced past every shut gate."""
+
+    @property
+    def free(self) -> bool:
+        return not self.gates
+
+
+def message_turn(
+    view: DeckView,
+    agent: str,
+    conversation: int | None = None,
+    task: int | None = None,
+    priority: int = MESSAGE_PRIORITY,
+    target: str | None = None,
+) -> Turn:
+    """The turn that a message would become, as if it were the last one received."""
+    latest = _latest_of(view, conversation)
+    owner = None if task is None else view.tasks.get(task)
+    return Turn(
+        id=_LAST,
+        agent=agent,
+        conversation=-1 if conversation is None else conversation,
+        trigger=Trigger.CHAT if latest is None else Trigger.REPLY,
+        position=_LAST,
+        priority=priority,
+        task=task,
+        batch=None if owner is None else owner.batch,
+        lane=None if owner is None else owner.status,
+        folder=None if latest is None else latest.folder,
+        target=target,
+    )
+
+
+def _latest_of(view: DeckView, conversation: int | None) -> Turn | None:
+    if conversation is None:
+        return None
+    latest = None
+    for turn in view.turns.values():
+        if turn.conversation == conversation:
+            latest = turn
+    return latest
+
+
+def would_wait(view: DeckView, turn: Turn, now_ms: int) -> BusyAnswer:
+    """What a message (see `message_turn`) would wait for if it were sent now."""
+    gates = shut(evaluate(turn, view, now_ms))
+    queued = sum(
+        1
+        for other in view.turns.values()
+        if other.state is TurnState.QUEUED and other.agent == turn.agent
+    )
+    position = place(turn, view)
+    seen: dict[int, Holder] = {}
+    for gate in gates:
+        for holder in gate.holders:
+            seen.setdefault(holder.turn, holder)
+    return BusyAnswer(
+        gates=gates,
+        position=position,
+        behind=queued - position + 1,
+        holders=tuple(seen.values()),
+        passable=bool(gates) and passable(gates),
+    )
+
+
+def finished_task(view: DeckView, task: int | None) -> bool:
+    """Whether a message goes to a task whose result it cannot change any more."""
+    found = None if task is None else view.tasks.get(task)
+    return found is not None and found.status in SETTLED

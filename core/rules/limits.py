@@ -1,0 +1,112 @@
+"""Limits as they bind: the stored number, its default and its cap."""
+
+from __future__ import annotations
+
+from batchdeck.core.errors import BadInput
+from batchdeck.core.model.batch import BatchState
+from batchdeck.core.model.limit import ATTENTION, DEFAULT_GLOBAL, GLOBAL, read_status, status_limit
+from batchdeck.core.view import DeckView
+
+UNSUPPORTED = "agent_parallelism_limit_unsupported"
+
+
+def effective_agent_limit(view: DeckView, agent: str) -> int:
+    """How many turns of `agent` may run at once: 1 for one that cannot run two."""
+    stored = view.limits.get(f"agent:{agent}")
+    number = None if stored is None else stored.value
+    if number is None:
+        number = view.parallelism_limit_cap
+    definition = view.agents.get(agent)
+    if definition is not None and definition.one_at_a_time:
+        return min(number, 1)
+    return number
+
+
+def effective_limit(view: DeckView, name: str) -> int | None:
+    """The number in force under a limit's full name; None: the next wider limit applies."""
+    if name.startswith("agent:"):
+        return effective_agent_limit(view, name.removeprefix("agent:"))
+    stored = view.limits.get(name)
+    if stored is not None:
+        return stored.value
+    return DEFAULT_GLOBAL if name == GLOBAL else None
+
+
+def full_limit_name(view: DeckView, name: str) -> str:
+    """The full name of what a person wrote: `status:ready` becomes `status:docs/READY`.
+
+    Raises:
+        BadInput: no such limit, or a status without a batch while several are active.
+    """
+    if name in (GLOBAL, ATTENTION):
+        return name
+    kind, _, rest = name.partition(":")
+    if kind == "agent" and rest in view.agents:
+        return name
+    if kind in ("batch", "items") and rest in view.batches:
+        return name
+    if kind == "status" and rest:
+        return _full_status_name(view, rest)
+    raise BadInput(
+        f"{name!r} is not a limit. There are global, batch:NAME, status:STATUS, "
+        f"status:BATCH/STATUS, agent:NAME and attention{_known(view, kind)}.",
+        code="not_found",
+    )
+
+
+def _known(view: DeckView, kind: str) -> str:
+    names = {"agent": view.agents, "batch": view.batches}.get(kind)
+    if not names:
+        return ""
+    return f"; {kind}s here: {', '.join(sorted(names))}"
+
+
+def _full_status_name(view: DeckView, rest: str) -> str:
+    batch, slash, status_name = rest.rpartition("/")
+    status = read_status(status_name)
+    if slash:
+        if batch not in view.batches:
+            raise BadInput(f"There is no batch {batch!r}{_known(view, 'batch')}.", code="not_found")
+        return status_limit(batch, status)
+    active = [b.name for b in view.batches.values() if b.state is BatchState.RUNNING]
+    candidates = active or list(view.batches)[-1:]
+    if len(candidates) == 1:
+        return status_limit(candidates[0], status)
+    if not candidates:
+        raise BadInput("There is no batch whose status limit could be set.", code="not_found")
+    options = ", ".join(f"status:{name}/{status}" for name in candidates)
+    raise BadInput(f"{len(candidates)} batches are active; say which: {options}.", code="ambiguous")
+
+
+def check_limit(view: DeckView, name: str, value: int | None) -> None:
+    """Refuses a number that a limit may not have; `name` is full.
+
+    Raises:
+        BadInput: out of range, or more than 1 for an agent that cannot run two turns.
+    """
+    if value is not None and (isinstance(value, bool) or value < 0):
+        raise BadInput(f"{name}: a limit is a whole number, 0 (closed) or more, or none.")
+    if name == GLOBAL:
+        if value is None:
+            raise BadInput(
+                f"global: none is not a limit for the deck; 0 to {view.max_parallel_cap} is."
+            )
+        _within(name, value, view.max_parallel_cap)
+    if name.startswith("agent:"):
+        _check_agent_limit(view, name, value)
+
+
+def _within(name: str, value: int, cap: int) -> None:
+    if value > cap:
+        raise BadInput(f"{name}: {value} is over the cap; 0 to {cap} is allowed.")
+
+
+def _check_agent_limit(view: DeckView, name: str, value: int | None) -> None:
+    agent = view.agents.get(name.removeprefix("agent:"))
+    if agent is not None and agent.one_at_a_time and value is not None and value > 1:
+        raise BadInput(
+            f"{name}: {agent.name} runs one turn at a time, so {value} is not possible.",
+            code=UNSUPPORTED,
+        )
+    if value is not None:
+        _within(name, value, view.parallelism_limit_cap)

@@ -1,0 +1,54 @@
+"""What stands at one moment, really or in a plan: who runs, and how many under each limit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from batchdeck.core.model.limit import GLOBAL, agent_limit, batch_limit, status_limit
+from batchdeck.core.model.turn import Turn
+from batchdeck.core.rules.folders import overlaps
+from batchdeck.core.view import DeckView
+
+
+def limit_names(turn: Turn) -> tuple[str, ...]:
+    """The limits that a turn counts under, narrowest first."""
+    names = [agent_limit(turn.agent)]
+    if turn.batch is not None and turn.lane is not None:
+        names.append(status_limit(turn.batch, turn.lane))
+    if turn.batch is not None:
+        names.append(batch_limit(turn.batch))
+    names.append(GLOBAL)
+    return tuple(names)
+
+
+class Standing:
+    """A view's running turns and counts, to which a plan adds the turns it would start."""
+
+    def __init__(self, view: DeckView) -> None:
+        self.view = view
+        self.running_by = dict(view.running_by)
+        self.live = [view.turns[turn] for turn in view.live]
+
+    def start(self, turn: Turn) -> None:
+        """Counts `turn` as running."""
+        self.live.append(turn)
+        for name in limit_names(turn):
+            self.running_by[name] = self.running_by.get(name, 0) + 1
+
+    def used(self, name: str) -> int:
+        return self.running_by.get(name, 0)
+
+    def under(self, name: str) -> Iterator[Turn]:
+        """The running turns that count under a limit."""
+        return (turn for turn in self.live if name in limit_names(turn))
+
+    def in_folder_of(self, turn: Turn) -> Iterator[Turn]:
+        """The running turns whose folder is the turn's, contains it or lies in it."""
+        folder = turn.folder
+        if folder is None:
+            return iter(())
+        return (
+            other
+            for other in self.live
+            if other.folder is not None and other.id != turn.id and overlaps(folder, other.folder)
+        )
