@@ -45,7 +45,10 @@ def clean_line(text: str, limit: int = LINE_LIMIT) -> str:
 
 
 def clean_text(text: str) -> str:
-    """The same for text of several lines: newlines and tabs stay; cleaning twice changes nothing."""
+    """The same for text of several lines, whose newlines and tabs stay.
+
+    Cleaning twice changes nothing.
+    """
     if not _UNWANTED.search(text):
         return text
     return "\n".join(_without_escapes(_last_shown(line)) for line in text.split("\n"))

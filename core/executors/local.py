@@ -1,0 +1,179 @@
+"""Agents' programs on this machine, each under a runner that outlives the supervisor."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+
+from batchdeck.core.executors import records, runner
+from batchdeck.core.executors.executor import Alive, Evidence, Launch
+from batchdeck.core.executors.processes import HAVE_PIDFD, ask_to_stop, end_marked, runner_of
+
+SPAWNS_AT_ONCE = 2
+"""More make the event loop wait: a fork holds the interpreter."""
+
+SWEEP_GRACE = 1.0
+_LOOK_AGAIN = 0.05
+
+_FOR_THE_RUNNER = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "BATCHDECK_RUN")
+"""All of the supervisor's environment that the runner itself gets."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Child:
+    """A runner that we started and have not taken in."""
+
+    pid: int
+    says: int
+    """Descriptor on which the runner says that the agent works."""
+
+
+class LocalExecutor:
+    """Starts, adopts, stops and settles attempts by their folders (`runner` has the protocol)."""
+
+    def __init__(self) -> None:
+        self.spawning = anyio.CapacityLimiter(SPAWNS_AT_ONCE)
+        self._children: dict[Path, int] = {}
+
+    async def start(self, launch: Launch) -> int | None:
+        """See `Executor.start`."""
+        child = await anyio.to_thread.run_sync(_spawn, launch, limiter=self.spawning)
+        self._children[launch.run] = child.pid
+        try:
+            return await _agent_pid(child.says)
+        finally:
+            os.close(child.says)
+
+    async def wait(self, run: Path) -> Evidence:
+        """See `Executor.wait`."""
+        pid = self._children.get(run)
+        if pid is not None:
+            await _until_taken_in(pid)
+            del self._children[run]
+        while isinstance(found := self.evidence(run), Alive):
+            await self._until_gone(run)
+        return found
+
+    async def stop(self, run: Path) -> None:
+        """See `Executor.stop`."""
+        _ask_to_stop(run)
+
+    def evidence(self, run: Path) -> Evidence:
+        """See `Executor.evidence`."""
+        return records.evidence(run)
+
+    def fence(self, run: Path) -> bool:
+        """See `Executor.fence`."""
+        return records.fence(run)
+
+    async def sweep(self, attempt: str) -> int:
+        """See `Executor.sweep`; first TERM, then KILL until none is found. None without /proc."""
+        first = await anyio.to_thread.run_sync(end_marked, attempt, signal.SIGTERM)
+        ended, left = set(first), first
+        with anyio.move_on_after(SWEEP_GRACE):
+            while left:
+                await anyio.sleep(_LOOK_AGAIN)
+                left = await anyio.to_thread.run_sync(end_marked, attempt, 0)
+        while left:
+            left = await anyio.to_thread.run_sync(end_marked, attempt, signal.SIGKILL)
+            ended |= left
+            await anyio.sleep(_LOOK_AGAIN if left else 0)
+        return len(ended)
+
+    async def _until_gone(self, run: Path) -> None:
+        """Waits for a runner that is not our child, or a moment where it cannot be waited for."""
+        with runner_of(records.read_started(run)) as descriptor:
+            if descriptor is None:
+                await anyio.sleep(_LOOK_AGAIN)
+            else:
+                await anyio.wait_readable(descriptor)
+
+
+async def _agent_pid(says: int) -> int | None:
+    """What the runner says: the agent's process id, or nothing."""
+    await anyio.wait_readable(says)
+    line = os.read(says, 64)
+    return int(line) if line else None
+
+
+async def _until_taken_in(pid: int) -> None:
+    """Waits for a child's end and reaps it."""
+    if HAVE_PIDFD:
+        await _until_exit(pid)
+    while not _take_in(pid):  # noqa: ASYNC110 - without a pidfd nothing tells
+        await anyio.sleep(_LOOK_AGAIN)
+
+
+async def _until_exit(pid: int) -> None:
+    descriptor = os.pidfd_open(pid)
+    try:
+        await anyio.wait_readable(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _take_in(pid: int) -> bool:
+    """Reaps a child that has ended; whether it has."""
+    return os.waitpid(pid, os.WNOHANG) != (0, 0)
+
+
+def _ask_to_stop(run: Path) -> None:
+    if run.is_dir():
+        records.touch(run / runner.STOP)
+        ask_to_stop(records.read_started(run))
+
+
+def _spawn(launch: Launch) -> _Child:
+    """Writes the attempt's folder and starts its runner."""
+    launch.run.mkdir(mode=0o700, parents=True, exist_ok=True)
+    write_private(launch.run / runner.SPEC, json.dumps(_spec(launch)).encode())
+    says, told = os.pipe()
+    try:
+        pid = _start_runner(launch.run, told)
+    except OSError:
+        os.close(says)
+        raise
+    finally:
+        os.close(told)
+    return _Child(pid=pid, says=says)
+
+
+def _start_runner(run: Path, told: int) -> int:
+    argv = [sys.executable, "-I", "-S", "-X", "utf8", runner.__file__, str(run)]
+    environment = {name: os.environ[name] for name in _FOR_THE_RUNNER if name in os.environ}
+    log = os.open(run / "runner.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    actions = [
+        (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
+        (os.POSIX_SPAWN_DUP2, told, 1),
+        (os.POSIX_SPAWN_DUP2, log, 2),
+    ]
+    try:
+        return os.posix_spawn(argv[0], argv, environment, file_actions=actions, setsid=True)
+    finally:
+        os.close(log)
+
+
+def _spec(launch: Launch) -> dict[str, object]:
+    return {
+        "argv": launch.argv,
+        "env": dict(launch.environment),
+        "cwd": str(launch.folder),
+        "cwd_identity": launch.identity,
+        "stdin": str(launch.stdin) if launch.stdin else None,
+        "timeout_seconds": launch.timeout_seconds,
+        "grace_seconds": launch.grace_seconds,
+    }
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Writes a file that only its owner may read."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    with open(descriptor, "wb") as file:
+        file.write(content)

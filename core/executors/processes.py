@@ -1,0 +1,104 @@
+"""Processes that are proven to be ours before anything is sent to them."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from batchdeck.core.executors import runner
+
+MARK = "BATCHDECK_RUN"
+"""The variable by which the processes of an attempt are known."""
+
+HAVE_PIDFD = hasattr(os, "pidfd_open")
+
+
+@contextmanager
+def runner_of(started: Mapping[str, Any] | None) -> Iterator[int | None]:
+    """A descriptor of the runner that wrote `started`; None where it is gone, or cannot be proven.
+
+    The descriptor is bound before the boot and the start time are compared with the record, so a
+    process that got the same number later is never taken for it.
+    """
+    descriptor = _open(started["runner"]) if started else None
+    if started is None or descriptor is None:
+        yield None
+        return
+    try:
+        proven = (
+            started["boot_id"] == runner.boot_id()
+            and started["runner_ticks"] is not None
+            and started["runner_ticks"] == runner.start_ticks(started["runner"])
+        )
+        yield descriptor if proven else None
+    finally:
+        os.close(descriptor)
+
+
+def ask_to_stop(started: Mapping[str, Any] | None) -> None:
+    """Sends TERM to a runner, where it is proven to be the one that wrote `started`.
+
+    Where the system has no pidfd (macOS) nothing is sent: the runner finds the `stop` file within
+    a second.
+    """
+    with runner_of(started) as descriptor:
+        if descriptor is not None:
+            _send(descriptor, signal.SIGTERM)
+
+
+def end_marked(attempt: str, number: int) -> set[int]:
+    """Signals every process that carries the mark of an attempt; returns their ids.
+
+    Without /proc or pidfd (macOS) it finds none.
+    """
+    return {pid for pid in _candidates() if _end_if_marked(pid, attempt, number)}
+
+
+def _end_if_marked(pid: int, attempt: str, number: int) -> bool:
+    if not _is_marked(pid, attempt):
+        return False
+    descriptor = _open(pid)
+    if descriptor is None:
+        return False
+    try:
+        if not _is_marked(pid, attempt):  # again, now that the number cannot change hands
+            return False
+        _send(descriptor, number)
+        return True
+    finally:
+        os.close(descriptor)
+
+
+def _candidates() -> list[int]:
+    if not HAVE_PIDFD or not os.path.isdir("/proc/self"):
+        return []
+    own = {1, os.getpid(), os.getppid()}
+    return [pid for name in os.listdir("/proc") if name.isdigit() and (pid := int(name)) not in own]
+
+
+def _is_marked(pid: int, attempt: str) -> bool:
+    try:
+        environment = Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return False
+    return f"{MARK}={attempt}".encode() in environment.split(b"\0")
+
+
+def _open(pid: int) -> int | None:
+    if not HAVE_PIDFD:
+        return None
+    try:
+        return os.pidfd_open(pid)
+    except OSError:
+        return None
+
+
+def _send(descriptor: int, number: int) -> None:
+    try:
+        signal.pidfd_send_signal(descriptor, number)
+    except ProcessLookupError:
+        return

@@ -1,0 +1,99 @@
+"""What an attempt's folder proves about the attempt."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from batchdeck.core.executors import runner
+from batchdeck.core.executors.executor import (
+    Alive,
+    Died,
+    Ended,
+    Evidence,
+    Never,
+    Record,
+    SpawnFailure,
+)
+from batchdeck.core.model.turn import AttemptEnd
+
+
+def evidence(run: Path) -> Evidence:
+    """Looks at the lock first and at the files under it, so that nothing changes in between."""
+    if not run.is_dir():
+        return Never()
+    with _lock(run) as ours:
+        if not ours:
+            return Alive(agent=_agent(run))
+        record = read_record(run)
+        if record is not None:
+            return Ended(record)
+        if (run / runner.STARTED).exists() or (run / runner.EXIT).exists():
+            return Died()
+        return Never(fenced=(run / runner.FENCED).exists())
+
+
+def fence(run: Path) -> bool:
+    """Writes `fenced` under the lock, unless the attempt has begun; may be repeated."""
+    run.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with _lock(run) as ours:
+        if not ours or (run / runner.STARTED).exists() or (run / runner.EXIT).exists():
+            return False
+        touch(run / runner.FENCED)
+        return True
+
+
+def touch(path: Path) -> None:
+    """Makes an empty file that only its owner may read."""
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+
+
+def read_started(run: Path) -> Mapping[str, Any] | None:
+    """Who runs it, as the runner wrote it down; None where it has not yet, or it cannot be read."""
+    return _read(run / runner.STARTED)
+
+
+def read_record(run: Path) -> Record | None:
+    """The runner's last word; None where there is none, or it was cut by a loss of power."""
+    document = _read(run / runner.EXIT)
+    if document is None or document.get("end") not in set(AttemptEnd):
+        return None
+    failure = document["spawn_error"]
+    return Record(
+        end=AttemptEnd(document["end"]),
+        code=document["code"],
+        leftovers=document["leftovers"],
+        seconds=document["seconds"],
+        spawn_failure=SpawnFailure(failure["stage"], failure["name"]) if failure else None,
+    )
+
+
+def _agent(run: Path) -> int | None:
+    started = read_started(run)
+    return started["agent"] if started else None
+
+
+def _read(path: Path) -> Mapping[str, Any] | None:
+    try:
+        return runner.read_json(str(path))
+    except (OSError, ValueError):
+        return None
+
+
+@contextmanager
+def _lock(run: Path) -> Iterator[bool]:
+    """Holds the attempt's lock where it is free; says whether it was."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+    descriptor = os.open(run / runner.LOCK, flags, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        yield False
+    else:
+        yield True
+    finally:
+        os.close(descriptor)
