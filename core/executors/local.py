@@ -14,6 +14,7 @@ import anyio.to_thread
 
 from batchdeck.core.executors import records, runner
 from batchdeck.core.executors.executor import Alive, Evidence, Launch
+from batchdeck.core.executors.private import make_private_folder, write_private
 from batchdeck.core.executors.processes import HAVE_PIDFD, ask_to_stop, end_marked, runner_of
 
 SPAWNS_AT_ONCE = 2
@@ -126,13 +127,13 @@ def _take_in(pid: int) -> bool:
 
 def _ask_to_stop(run: Path) -> None:
     if run.is_dir():
-        records.touch(run / runner.STOP)
+        write_private(run / runner.STOP)
         ask_to_stop(records.read_started(run))
 
 
 def _spawn(launch: Launch) -> _Child:
     """Writes the attempt's folder and starts its runner."""
-    launch.run.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private_folder(launch.run)
     write_private(launch.run / runner.SPEC, json.dumps(_spec(launch)).encode())
     says, told = os.pipe()
     try:
@@ -170,10 +171,3 @@ def _spec(launch: Launch) -> dict[str, object]:
         "timeout_seconds": launch.timeout_seconds,
         "grace_seconds": launch.grace_seconds,
     }
-
-
-def write_private(path: Path, content: bytes) -> None:
-    """Writes a file that only its owner may read."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    with open(descriptor, "wb") as file:
-        file.write(content)

@@ -19,6 +19,7 @@ from batchdeck.core.executors.executor import (
     Record,
     SpawnFailure,
 )
+from batchdeck.core.executors.private import make_private_folder, write_private
 from batchdeck.core.model.turn import AttemptEnd
 
 
@@ -39,17 +40,12 @@ def evidence(run: Path) -> Evidence:
 
 def fence(run: Path) -> bool:
     """Writes `fenced` under the lock, unless the attempt has begun; may be repeated."""
-    run.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private_folder(run)
     with _lock(run) as ours:
         if not ours or (run / runner.STARTED).exists() or (run / runner.EXIT).exists():
             return False
-        touch(run / runner.FENCED)
+        write_private(run / runner.FENCED)
         return True
-
-
-def touch(path: Path) -> None:
-    """Makes an empty file that only its owner may read."""
-    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
 
 
 def read_started(run: Path) -> Mapping[str, Any] | None:

@@ -1,0 +1,122 @@
+"""Command agents: any program that takes a prompt."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+
+from batchdeck.core.agents.adapter import Assignment, Control, Outcome
+from batchdeck.core.agents.command_line import CannotStart, arguments, locate
+from batchdeck.core.agents.dialects.registry import Reading
+from batchdeck.core.agents.environment import environment_of
+from batchdeck.core.agents.settling import Settling
+from batchdeck.core.errors import BadInput
+from batchdeck.core.executors import runner
+from batchdeck.core.executors.executor import Died, Executor, Launch
+from batchdeck.core.executors.places import device_and_inode, identify
+from batchdeck.core.executors.private import make_private_folder, write_private
+from batchdeck.core.model.agent import PromptVia
+from batchdeck.core.model.turn import AttemptEnd, TurnState
+
+_LOOK_FOR_FINAL = 0.5
+
+
+class CommandAgent:
+    """Has attempts made by an executor, and finds out from files how they ended."""
+
+    outlives = True
+
+    def __init__(self, executor: Executor) -> None:
+        self.executor = executor
+
+    async def run(self, assignment: Assignment, control: Control) -> Outcome:
+        """See `Adapter.run`."""
+        if control.stop.is_set():
+            return Outcome(
+                TurnState.CANCELLED, AttemptEnd.STOPPED, error="stopped before its start"
+            )
+        try:
+            launch = await anyio.to_thread.run_sync(_prepare, assignment)
+            pid = await self.executor.start(launch)
+        except CannotStart as reason:
+            return Outcome(TurnState.FAILED, error=reason.words, surroundings=reason.surroundings)
+        except OSError as error:
+            words = f"the attempt could not be started: {error.strerror or error}"
+            return Outcome(TurnState.FAILED, error=words, surroundings="agent")
+        if pid is not None:
+            control.started(pid)
+        return await self._to_the_end(assignment, control)
+
+    async def adopt(self, assignment: Assignment, control: Control) -> Outcome:
+        """See `Adapter.adopt`."""
+        control.started(getattr(self.executor.evidence(assignment.run), "agent", None))
+        return await self._to_the_end(assignment, control)
+
+    async def _to_the_end(self, assignment: Assignment, control: Control) -> Outcome:
+        run = assignment.run
+        reading = Reading(assignment.agent, run / runner.OUTPUT)
+        async with anyio.create_task_group() as watchers:
+            watchers.start_soon(self._stop_when_asked, run, control)
+            watchers.start_soon(self._stop_what_lingers, assignment, reading)
+            evidence = await self.executor.wait(run)
+            watchers.cancel_scope.cancel()
+        left = await self.executor.sweep(assignment.attempt) if isinstance(evidence, Died) else 0
+        settling = Settling(assignment, reading, control.stop.is_set())
+        outcome = await anyio.to_thread.run_sync(settling.outcome, evidence)
+        return replace(outcome, leftovers=outcome.leftovers + left)
+
+    async def _stop_when_asked(self, run: Path, control: Control) -> None:
+        await control.stop.wait()
+        await self.executor.stop(run)
+
+    async def _stop_what_lingers(self, assignment: Assignment, reading: Reading) -> None:
+        """Ends a program that has said its last word and stays."""
+        if assignment.agent.output in ("text", "jsonl"):
+            return
+        while not reading.dialect.final:
+            await anyio.sleep(_LOOK_FOR_FINAL)
+            await anyio.to_thread.run_sync(reading.go_on)
+        await anyio.sleep(assignment.agent.linger_seconds)
+        await self.executor.stop(assignment.run)
+
+
+def _prepare(assignment: Assignment) -> Launch:
+    """Writes the prompt, and settles what is started where. Raises CannotStart or OSError."""
+    agent, run = assignment.agent, assignment.run
+    make_private_folder(run)
+    prompt_file = run / "prompt"
+    write_private(prompt_file, assignment.prompt.encode("utf-8", "surrogateescape"))
+    environment = environment_of(assignment, prompt_file, run / "ask")
+    argv = arguments(agent, assignment.prompt, prompt_file, assignment.session)
+    folder, identity = _place(assignment)
+    return Launch(
+        run=run,
+        argv=(locate(argv[0], environment), *argv[1:]),
+        environment=environment,
+        folder=folder,
+        identity=identity,
+        stdin=prompt_file if agent.prompt_via is PromptVia.STDIN else None,
+        timeout_seconds=agent.timeout_seconds,
+    )
+
+
+def _place(assignment: Assignment) -> tuple[Path, tuple[int, int] | None]:
+    """The working folder with its identity, which must be what it was at admission."""
+    if assignment.folder is None:
+        scratch = assignment.run / "scratch"
+        make_private_folder(scratch)
+        return scratch, None
+    try:
+        key = identify(assignment.folder).key
+    except BadInput as error:
+        raise CannotStart(error.message, "folder") from error
+    identity = device_and_inode(key)
+    if identity is None or not os.path.isdir(assignment.folder):
+        raise CannotStart(f"the folder {assignment.folder} is missing", "folder")
+    if assignment.folder_key not in (None, key):
+        raise CannotStart(f"{assignment.folder} is not the folder it was", "folder")
+    return assignment.folder, identity

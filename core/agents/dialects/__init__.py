@@ -1,0 +1,1 @@
+"""How each kind of output says what an agent achieved."""

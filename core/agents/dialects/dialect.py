@@ -1,0 +1,123 @@
+"""What every kind of output can tell about an attempt."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from batchdeck.core.agents.adapter import Outcome
+from batchdeck.core.model.turn import TurnState
+from batchdeck.core.text import clean_text, decode, one_line
+
+TEXT_LIMIT = 256 * 1024
+"""Bytes of an agent's final text that are kept, from its end."""
+
+
+class Dialect(Protocol):
+    """Reads an agent's output line by line."""
+
+    final: bool
+    """Whether the program has said its last word, whatever its process does after that."""
+
+    def take(self, line: bytes) -> None:
+        """The next line, without its newline. Never raises, whatever is in it."""
+        ...
+
+    def outcome(self, code: int) -> Outcome:
+        """What became of it, now that the agent has ended with `code` (negative: a signal)."""
+        ...
+
+
+class LastWords:
+    """The end of an agent's output, bounded."""
+
+    def __init__(self) -> None:
+        self._lines: list[bytes] = []
+        self._size = 0
+
+    def add(self, line: bytes) -> None:
+        self._lines.append(line)
+        self._size += len(line) + 1
+        if self._size > 2 * TEXT_LIMIT:
+            kept = self._joined()[-TEXT_LIMIT:]
+            self._lines, self._size = [kept], len(kept) + 1
+
+    def text(self) -> str:
+        return clean_text(decode(self._joined()[-TEXT_LIMIT:]))
+
+    def last(self) -> str:
+        """The last line that is not blank, as one clean line."""
+        for line in reversed(self._lines):
+            if words := one_line(decode(line[-TEXT_LIMIT:]).rpartition("\n")[2]):
+                return words
+        return ""
+
+    def _joined(self) -> bytes:
+        return b"\n".join(self._lines)
+
+
+def bounded(text: str) -> str:
+    """A final text that a program gave as a whole, clean and no longer than is kept."""
+    return clean_text(text[-TEXT_LIMIT:])
+
+
+def failed(code: int, text: str, words: str = "") -> Outcome:
+    """A failure; `words` are the program's own for it, where it had any."""
+    error = ending(code) if code else ""
+    error = ": ".join(part for part in (error, one_line(words)) if part)
+    return Outcome(TurnState.FAILED, exit_code=code, text=text, error=error or "failed")
+
+
+def incomplete(text: str, words: str) -> Outcome:
+    """Exit code 0, but nothing that proves a success."""
+    return Outcome(TurnState.INCOMPLETE, exit_code=0, text=text, error=words)
+
+
+def ending(code: int) -> str:
+    """An exit code in words: `exit code 3`, `ended by signal 9 (KILL)`."""
+    if code >= 0:
+        return f"exit code {code}"
+    try:
+        name = signal.Signals(-code).name.removeprefix("SIG")
+    except ValueError:
+        return f"ended by signal {-code}"
+    return f"ended by signal {-code} ({name})"
+
+
+def read_event(line: bytes) -> Mapping[str, Any] | None:
+    """The JSON object in a line; None where there is none."""
+    try:
+        event = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return event if isinstance(event, dict) else None
+
+
+def part(event: Mapping[str, Any], *path: str) -> Mapping[str, Any]:
+    """An object inside an object; empty where it is missing or something else."""
+    for name in path:
+        found = event.get(name)
+        if not isinstance(found, dict):
+            return {}
+        event = found
+    return event
+
+
+def word(event: Mapping[str, Any], name: str) -> str:
+    """A text in an object; empty where it is missing or something else."""
+    found = event.get(name)
+    return found if isinstance(found, str) else ""
+
+
+def count(event: Mapping[str, Any], name: str) -> int | None:
+    """A whole number in an object; None where nobody knows it."""
+    found = event.get(name)
+    return found if isinstance(found, int) and not isinstance(found, bool) else None
+
+
+def money(event: Mapping[str, Any], name: str) -> float | None:
+    """A sum in an object; None where nobody knows it."""
+    found = event.get(name)
+    return float(found) if isinstance(found, int | float) and not isinstance(found, bool) else None

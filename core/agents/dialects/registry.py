@@ -1,0 +1,62 @@
+"""Every kind of output there is, by the name that a batch file gives it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from batchdeck.core.agents.adapter import Outcome
+from batchdeck.core.agents.dialects.dialect import Dialect
+from batchdeck.core.agents.dialects.plain import JsonLines, Text
+from batchdeck.core.model.agent import Agent
+from batchdeck.core.text import LineSplitter
+
+LINE_CAP = 16 * 1024 * 1024
+"""Bytes of one line that are read; stream JSON holds whole pictures."""
+
+DIALECTS: dict[str, Callable[[Agent], Dialect]] = {
+    "text": Text,
+    "jsonl": JsonLines,
+}
+
+OUTPUT_KINDS = frozenset(DIALECTS)
+
+
+class Reading:
+    """An agent's output as far as it has been read."""
+
+    def __init__(self, agent: Agent, output: Path) -> None:
+        """
+        Raises:
+            KeyError: nobody knows that kind of output; batch files are checked for that.
+        """
+        self.dialect = DIALECTS[agent.output](agent)
+        self._output = output
+        self._offset = 0
+        self._splitter = LineSplitter(LINE_CAP)
+
+    def go_on(self) -> None:
+        """Reads what has been written since; a missing file has nothing in it."""
+        try:
+            with open(self._output, "rb") as file:
+                file.seek(self._offset)
+                while chunk := file.read(1 << 20):
+                    self._offset += len(chunk)
+                    self._take(self._splitter.feed(chunk))
+        except FileNotFoundError:
+            return
+
+    def outcome(self, code: int) -> Outcome:
+        """What became of it, now that everything has been written."""
+        self.go_on()
+        self._take(self._splitter.flush())
+        return self.dialect.outcome(code)
+
+    def _take(self, lines: list[bytes]) -> None:
+        for line in lines:
+            self.dialect.take(line)
+
+
+def outcome_of(agent: Agent, output: Path, code: int) -> Outcome:
+    """What an agent achieved that has written `output` and ended with `code`."""
+    return Reading(agent, output).outcome(code)

@@ -1,0 +1,152 @@
+"""From what an attempt left behind to its outcome."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+
+from batchdeck.core.agents.adapter import Assignment, Outcome
+from batchdeck.core.agents.dialects.registry import Reading
+from batchdeck.core.agents.question import NoQuestion, read_question
+from batchdeck.core.executors.executor import (
+    Alive,
+    Died,
+    Ended,
+    Evidence,
+    Never,
+    Record,
+    SpawnFailure,
+)
+from batchdeck.core.model.turn import AttemptEnd, TurnState
+from batchdeck.core.text import clean_line, decode, one_line
+
+NOT_A_PROGRAM = frozenset({126, 127})
+"""Exit codes of shells and wrappers whose program is missing or may not be executed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settling:
+    """One attempt whose end is to be judged."""
+
+    assignment: Assignment
+    reading: Reading
+    stop_asked: bool
+
+    def outcome(self, evidence: Evidence) -> Outcome:
+        """How the attempt ended."""
+        match evidence:
+            case Ended(record):
+                return replace(self._recorded(record), leftovers=record.leftovers)
+            case Died():
+                return self._lost()
+            case Never(fenced):
+                return self._never(fenced)
+            case Alive():
+                raise AssertionError("an attempt is settled when it has ended")
+
+    def _recorded(self, record: Record) -> Outcome:
+        if record.spawn_failure is not None:
+            return self._not_started(record.spawn_failure)
+        if record.code is None:
+            return _stopped(None, "")
+        if record.end is AttemptEnd.EXITED:
+            return self._exited(record.code)
+        so_far = self.reading.outcome(record.code)
+        if record.end is AttemptEnd.TIMED_OUT:
+            return self._timed_out(so_far)
+        if self.reading.dialect.final and not self.stop_asked:
+            return self._exited(0)  # it had said its last word, and was ended because it stayed
+        return _stopped(record.code, so_far.text, so_far.session)
+
+    def _exited(self, code: int) -> Outcome:
+        outcome = self._priced(self.reading.outcome(code))
+        try:
+            question = read_question(self.assignment.run / "ask")
+        except NoQuestion as words:
+            return replace(outcome, state=TurnState.FAILED, error=str(words))
+        if question is not None:
+            return replace(outcome, state=TurnState.WAITING, error=None, question=question)
+        if code in NOT_A_PROGRAM:
+            return replace(outcome, surroundings="agent")
+        return outcome
+
+    def _timed_out(self, so_far: Outcome) -> Outcome:
+        seconds = self.assignment.agent.timeout_seconds or 0
+        return replace(
+            so_far,
+            state=TurnState.FAILED,
+            end=AttemptEnd.TIMED_OUT,
+            error=f"timed out after {seconds:g} s",
+        )
+
+    def _not_started(self, failure: SpawnFailure) -> Outcome:
+        in_folder = failure.stage == "folder"
+        return Outcome(
+            TurnState.FAILED,
+            error=self._in_words(failure),
+            surroundings="folder" if in_folder else "agent",
+        )
+
+    def _in_words(self, failure: SpawnFailure) -> str:
+        program = clean_line(self.assignment.agent.command[0])
+        match failure.stage, failure.name:
+            case "folder", "ESTALE":
+                return f"{self.assignment.folder} is not the folder it was"
+            case "folder", "ENOENT":
+                return f"the folder {self.assignment.folder} is missing"
+            case "folder", name:
+                return f"the folder {self.assignment.folder} cannot be entered ({name})"
+            case "exec", "ENOENT" if os.path.exists(program):
+                return f"{program} names an interpreter in its first line that is missing"
+            case "exec", "ENOENT":
+                return f"the command {program} was not found"
+            case "exec", "EACCES":
+                return f"{program} may not be executed"
+            case "exec", "ENOEXEC":
+                return f"{program} is not a program (a script needs a first line with #!)"
+            case "exec", "E2BIG":
+                return f"the arguments and the environment of {program} are too long"
+            case _, name:
+                return f"{program} could not be started ({failure.stage}: {name})"
+
+    def _lost(self) -> Outcome:
+        so_far = self.reading.outcome(0)
+        words = "lost: its runner died and left no record"
+        return Outcome(TurnState.LOST, AttemptEnd.LOST, text=so_far.text, error=words)
+
+    def _never(self, fenced: bool) -> Outcome:
+        if self.stop_asked:
+            return _stopped(None, "")
+        if fenced:
+            words = "fenced before its start"
+            return Outcome(TurnState.LOST, AttemptEnd.FENCED, error=words)
+        words = f"its runner could not work: {self._runner_log() or 'it left no word'}"
+        return Outcome(TurnState.FAILED, error=words, surroundings="agent")
+
+    def _runner_log(self) -> str:
+        try:
+            log = (self.assignment.run / "runner.log").read_bytes()
+        except OSError as error:
+            return str(error.strerror)
+        return one_line(decode(log[-400:]).strip().rpartition("\n")[2])
+
+    def _priced(self, outcome: Outcome) -> Outcome:
+        """With the cost worked out from the agent's prices, where the program named none."""
+        agent = self.assignment.agent
+        if outcome.cost is not None or agent.price_input is None or agent.price_output is None:
+            return outcome
+        if outcome.tokens_in is None or outcome.tokens_out is None:
+            return outcome
+        millionths = outcome.tokens_in * agent.price_input + outcome.tokens_out * agent.price_output
+        return replace(outcome, cost=millionths / 1_000_000)
+
+
+def _stopped(code: int | None, text: str, session: str | None = None) -> Outcome:
+    return Outcome(
+        TurnState.CANCELLED,
+        AttemptEnd.STOPPED,
+        exit_code=code,
+        text=text,
+        error="stopped",
+        session=session,
+    )
