@@ -85,6 +85,8 @@ class DeckView:
     """Queued turns per limit's name."""
     live: tuple[int, ...] = ()
     """Ids of the running and stopping turns."""
+    waiting_turns: tuple[int, ...] = ()
+    """Ids of the turns that wait for a person; they keep their folder."""
     in_order: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """Per `target:KEY` and `conversation:ID` with more than one turn that has not ended: their
     ids in the order of receipt."""

@@ -101,3 +101,7 @@ class Adapter(Protocol):
     async def adopt(self, assignment: Assignment, control: Control) -> Outcome:
         """Goes on with an attempt that an earlier supervisor began (only where `outlives`)."""
         ...
+
+    def never_started(self, run: Path) -> bool:
+        """Proves that an attempt was never started, and sees to it that it never will be."""
+        ...

@@ -28,6 +28,9 @@ class Standing:
         self.view = view
         self.running_by = dict(view.running_by)
         self.live = [view.turns[turn] for turn in view.live]
+        self._waiting = [
+            turn for id in view.waiting_turns if (turn := view.turns[id]).folder is not None
+        ]
 
     def start(self, turn: Turn) -> None:
         """Counts `turn` as running."""
@@ -43,12 +46,12 @@ class Standing:
         return (turn for turn in self.live if name in limit_names(turn))
 
     def in_folder_of(self, turn: Turn) -> Iterator[Turn]:
-        """The running turns whose folder is the turn's, contains it or lies in it."""
+        """The running and waiting turns whose folder is the turn's, contains it or lies in it."""
         folder = turn.folder
         if folder is None:
             return iter(())
         return (
             other
-            for other in self.live
+            for other in (*self.live, *self._waiting)
             if other.folder is not None and other.id != turn.id and overlaps(folder, other.folder)
         )

@@ -1,0 +1,117 @@
+"""Has claimed turns worked on by their agents, and tells the writer how each attempt ended."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import anyio
+import anyio.abc
+
+from batchdeck.core.agents.adapter import Adapter, Assignment, Control, Outcome
+from batchdeck.core.deck.letters import Ended, Letter, Started
+from batchdeck.core.errors import BatchdeckError
+from batchdeck.core.model.agent import AgentKind
+from batchdeck.core.model.turn import AttemptEnd, Turn, TurnState
+
+_log = logging.getLogger(__name__)
+
+Assign = Callable[[Turn, str], Awaitable[Assignment]]
+
+
+class Dispatcher:
+    """One task per attempt; the writer decides, this only carries out."""
+
+    def __init__(
+        self, adapters: Mapping[AgentKind, Adapter], post: Callable[[Letter], None]
+    ) -> None:
+        self._adapters = adapters
+        self._post = post
+        self._controls: dict[int, Control] = {}
+        self._scope = anyio.CancelScope()
+        self._tasks: anyio.abc.TaskGroup | None = None
+        self.in_flight = anyio.CapacityLimiter(1)
+        """A token per attempt that is worked on: a net below the writer's own counting."""
+
+    async def run(self, *, task_status: anyio.abc.TaskStatus[None]) -> None:
+        """Works until `abandon`; what can outlive the supervisor then goes on by itself."""
+        with self._scope:
+            async with anyio.create_task_group() as self._tasks:
+                task_status.started()
+                await anyio.sleep_forever()
+
+    def abandon(self) -> None:
+        """Lets go of every attempt."""
+        self._scope.cancel()
+
+    def knows(self, kind: AgentKind) -> bool:
+        return kind in self._adapters
+
+    def outlives(self, kind: AgentKind) -> bool:
+        """Whether turns of such agents go on when the supervisor goes."""
+        adapter = self._adapters.get(kind)
+        return adapter is not None and adapter.outlives
+
+    def never_started(self, kind: AgentKind, run: Path) -> bool:
+        """Proves that an attempt was never started, and sees to it that it never will be."""
+        adapter = self._adapters.get(kind)
+        return adapter is None or not adapter.outlives or adapter.never_started(run)
+
+    def set_limit(self, turns: int) -> None:
+        """How many attempts may be worked on at once, forced ones included."""
+        if self.in_flight.total_tokens != turns:
+            self.in_flight.total_tokens = turns
+
+    def launch(self, turn: Turn, assignment: Assignment, *, adopt: bool = False) -> None:
+        """Begins an attempt, or goes on with one that an earlier supervisor began."""
+        assert self._tasks is not None
+        assert turn.attempt is not None
+        attempt = turn.attempt
+        self.in_flight.acquire_on_behalf_of_nowait(turn.id)
+        control = Control(started=lambda process: self._post(Started(turn.id, attempt, process)))
+        self._controls[turn.id] = control
+        self._tasks.start_soon(self._attempt, turn, attempt, assignment, control, adopt)
+
+    def stop(self, turn: int) -> None:
+        """Has a running attempt ended, with all its processes."""
+        control = self._controls.get(turn)
+        if control is not None:
+            control.stop.set()
+
+    async def _attempt(
+        self, turn: Turn, attempt: str, assignment: Assignment, control: Control, adopt: bool
+    ) -> None:
+        try:
+            outcome = await self._outcome(assignment, control, adopt)
+        finally:
+            self._controls.pop(turn.id, None)
+            self.in_flight.release_on_behalf_of(turn.id)
+        self._post(Ended(turn.id, attempt, outcome))
+
+    async def _outcome(self, assignment: Assignment, control: Control, adopt: bool) -> Outcome:
+        kind = assignment.agent.kind
+        adapter = self._adapters.get(kind)
+        if adapter is None:
+            words = f"agents of kind {kind} cannot be run by this version of batchdeck"
+            return Outcome(TurnState.FAILED, error=words, surroundings="agent")
+        try:
+            work = adapter.adopt if adopt else adapter.run
+            return await work(assignment, control)
+        except BatchdeckError as error:
+            return Outcome(TurnState.FAILED, error=error.message)
+        except Exception as error:  # noqa: BLE001 - one attempt's fault must not end the others
+            _log.exception("attempt %s of turn %s", assignment.attempt, assignment.turn)
+            words = f"batchdeck failed to run it ({type(error).__name__}); see the log"
+            return Outcome(TurnState.FAILED, AttemptEnd.INTERRUPTED, error=words)
+
+
+def fenced() -> Outcome:
+    """The outcome of an attempt that was proved never to have started."""
+    return Outcome(TurnState.QUEUED, AttemptEnd.FENCED)
+
+
+def interrupted() -> Outcome:
+    """The outcome of an attempt that ended with its supervisor, and goes back to its place."""
+    return replace(fenced(), end=AttemptEnd.INTERRUPTED)

@@ -1,0 +1,409 @@
+"""The engine: one inbox, one writer; save, then remember, then publish, then answer."""
+
+from __future__ import annotations
+
+import heapq
+import logging
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import anyio
+
+from batchdeck.core.agents.adapter import Assignment
+from batchdeck.core.clock import Clock
+from batchdeck.core.commands import Command, Receipt, StopTurn
+from batchdeck.core.deck.dispatcher import Dispatcher
+from batchdeck.core.deck.handling.commands import carry_out, look_up
+from batchdeck.core.deck.letters import CommandLetter, Ended, Letter, Pulses, Started
+from batchdeck.core.deck.options import DeckOptions
+from batchdeck.core.deck.outcomes import ended
+from batchdeck.core.deck.reading import Reader
+from batchdeck.core.deck.restoring import (
+    only_limits_left,
+    scheduler_for,
+    state_from,
+    sync_holds,
+)
+from batchdeck.core.deck.state import KEPT_ENDED, DeckState
+from batchdeck.core.deck.turns import claim, put_hold, started
+from batchdeck.core.deck.work import Work
+from batchdeck.core.errors import BatchdeckError, StoreError
+from batchdeck.core.model.conversation import Message
+from batchdeck.core.model.event import Event
+from batchdeck.core.model.hold import Hold
+from batchdeck.core.model.limit import GLOBAL
+from batchdeck.core.model.turn import Turn, TurnState
+from batchdeck.core.port import OutputPage
+from batchdeck.core.rules.limits import effective_limit
+from batchdeck.core.rules.order import place
+from batchdeck.core.store.changes import GuardRefused
+from batchdeck.core.store.connection import Connection
+from batchdeck.core.store.load import load
+from batchdeck.core.view import DeckView
+
+_log = logging.getLogger(__name__)
+
+MOST_PER_COMMIT = 256
+"""Letters that one transaction takes together; more gain nothing and delay the answers."""
+MOST_REFUSALS = 3
+"""Refusals by the guard in a row before it is a fault, and not news from another program."""
+RETRY_SECONDS = 1.0
+"""After a transaction that could not be written."""
+
+
+class Engine:
+    """The deck's writer. Everything that changes a row is a letter to it."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        reader: Reader,
+        state: DeckState,
+        clock: Clock,
+        options: DeckOptions,
+    ) -> None:
+        self._connection = connection
+        self._reader = reader
+        self._state = state
+        self._clock = clock
+        self._options = options
+        self._scheduler = scheduler_for(state, clock.now_ms())
+        self._inbox: deque[Letter] = deque()
+        self._wake = anyio.Event()
+        self._newer = anyio.Event()
+        self._awaited = 0
+        self._due: list[tuple[int, int]] = []
+        self._ends: dict[int, list[CommandLetter]] = {}
+        self._writing = False
+        self._admitting = False
+        self._closing = False
+        self._changed_outside: int | None = None
+        self._view = state.publish(clock.now_ms())
+        self._view_is_old = False
+        self.listeners: list[Callable[[Sequence[Event]], None]] = []
+        """Called with the events of each transaction once it is on disk, in order."""
+        self.closed = anyio.Event()
+        """The writer has ended."""
+        self.dispatcher: Dispatcher
+        """Given by whoever opens the deck."""
+
+    # -- the port
+
+    @property
+    def view(self) -> DeckView:
+        """The latest published view; never shows what is not on disk."""
+        if self._view_is_old and not self._writing:
+            self._publish()
+        return self._view
+
+    async def wait_newer(self, revision: int) -> DeckView:
+        """See `Deck.wait_newer`."""
+        while (view := self.view).revision <= revision:
+            self._awaited += 1
+            try:
+                await self._newer.wait()
+            finally:
+                self._awaited -= 1
+        return view
+
+    async def submit(self, command: Command) -> Receipt:
+        """See `Deck.submit`."""
+        try:
+            found = await look_up(command, self._state, self._reader)
+        except BatchdeckError as error:
+            return refusal(error)
+        letter = CommandLetter(command, found)
+        if self._closing:
+            return Receipt(
+                accepted=False, error="stopped", message="The deck is closing.", exit_code=4
+            )
+        self.post(letter)
+        await letter.answered.wait()
+        assert letter.receipt is not None
+        return letter.receipt
+
+    async def output(self, turn: int, start: int = 0, limit: int = 65536) -> OutputPage:
+        """See `Deck.output`."""
+        return await self._reader.output(self._state.turns.get(turn), turn, start, limit)
+
+    async def events(self, after: int = 0, limit: int = 1000) -> Sequence[Event]:
+        """See `Deck.events`."""
+        return await self._reader.events(after, limit)
+
+    async def messages(self, conversation: int) -> Sequence[Message]:
+        """See `Deck.messages`."""
+        return await self._reader.messages(conversation)
+
+    # -- the inbox
+
+    def post(self, letter: Letter) -> None:
+        """Puts a letter in the inbox."""
+        self._inbox.append(letter)
+        self._wake.set()
+
+    def admit(self) -> None:
+        """Begins to start turns: recovery is over."""
+        self._admitting = self._options.dispatch
+        self._wake.set()
+
+    def stop_admitting(self) -> None:
+        """Starts nothing any more; letters are still carried out."""
+        self._admitting = False
+
+    def hold_at_start(self, hold: Hold) -> None:
+        """Holds what the operator should look at before anything starts; the inbox is empty."""
+        work = self._new_work()
+        put_hold(work, hold)
+        sync_holds(self._scheduler, work.view)
+        self._start_work = work
+
+    _start_work: Work | None = None
+
+    async def settle(self) -> None:
+        """Works off the inbox; before the writer's own task begins."""
+        while self._inbox:
+            await self._round()
+
+    @property
+    def supervises(self) -> bool:
+        return self._options.dispatch
+
+    def close(self) -> None:
+        """Lets the writer end once the inbox is empty."""
+        self._closing = True
+        self._wake.set()
+
+    # -- the writer
+
+    async def run(self) -> None:
+        """Writes until it is closed; cancellation does not reach it in the middle."""
+        with anyio.CancelScope(shield=True):
+            if self._start_work is not None:
+                await self._save(self._start_work)
+                self._remember(self._start_work)
+            while not (self._closing and not self._inbox):
+                await self._something_to_do()
+                await self._round()
+        self.closed.set()
+        for letters in self._ends.values():
+            for letter in letters:
+                letter.answer(_gave_up())
+
+    async def _something_to_do(self) -> None:
+        if self._inbox or self._closing:
+            return
+        wait = self._options.sweep_seconds
+        if self._due:
+            wait = min(wait, max(0.0, (self._due[0][0] - self._clock.now_ms()) / 1000))
+        with anyio.move_on_after(wait) as patience:
+            await self._wake.wait()
+        if patience.cancelled_caught:
+            await self._sweep()
+
+    async def _round(self) -> None:
+        self._wake = anyio.Event()
+        letters = [self._inbox.popleft() for _ in range(min(len(self._inbox), MOST_PER_COMMIT))]
+        if self._inbox:
+            self._wake.set()
+        work = self._new_work()
+        self._writing = True
+        try:
+            receipts = self._carry_out(letters, work)
+            self._look_at_due(work)
+            self._admit(work)
+            await self._save(work)
+        except (StoreError, GuardRefused) as error:
+            await self._start_over(letters, error)
+            return
+        finally:
+            self._writing = False
+        self._state.fault = None
+        self._refusals = 0
+        self._remember(work)
+        self._answer(receipts)
+        self._launch(work)
+
+    def _new_work(self) -> Work:
+        return Work(self._state, self._scheduler, self._clock.now_ms())
+
+    def _carry_out(
+        self, letters: Sequence[Letter], work: Work
+    ) -> list[tuple[CommandLetter, Receipt]]:
+        receipts: list[tuple[CommandLetter, Receipt]] = []
+        for letter in letters:
+            if isinstance(letter, CommandLetter):
+                receipts.append((letter, self._receipt(letter, work)))
+            elif isinstance(letter, Started):
+                turn = self._state.turns.get(letter.turn)
+                if turn is not None:
+                    started(work, turn, letter.attempt, letter.process)
+            elif isinstance(letter, Ended):
+                ended(work, letter.turn, letter.attempt, letter.outcome)
+            elif isinstance(letter, Pulses):
+                self._state.pulses = dict(letter.pulses)
+                self._state.touch("pulses")
+        return receipts
+
+    def _receipt(self, letter: CommandLetter, work: Work) -> Receipt:
+        try:
+            return carry_out(letter.command, work, letter.found)
+        except BatchdeckError as error:
+            return refusal(error)
+
+    def _look_at_due(self, work: Work) -> None:
+        while self._due and self._due[0][0] <= work.now_ms:
+            _, turn_id = heapq.heappop(self._due)
+            turn = self._state.turns.get(turn_id)
+            if turn is not None and turn.state is TurnState.QUEUED:
+                work.refresh(turn)
+
+    def _admit(self, work: Work) -> None:
+        while self._admitting and (turn := self._scheduler.next()) is not None:
+            claim(work, turn)
+
+    async def _save(self, work: Work) -> None:
+        changes = work.close()
+        if not changes:
+            return
+        self._prompts = await self._connection.run(changes.write)
+
+    _prompts: dict[int, str]
+    _refusals = 0
+
+    async def _start_over(self, letters: Sequence[Letter], error: BatchdeckError) -> None:
+        """What was in memory is not on disk: read it back, refuse the commands, keep the news."""
+        _log.error("transaction refused: %s", error)
+        self._refusals += 1
+        again = isinstance(error, GuardRefused) and self._refusals < MOST_REFUSALS
+        for letter in reversed(letters):
+            if isinstance(letter, CommandLetter) and not again:
+                letter.answer(refusal(error))
+            else:
+                self._inbox.appendleft(letter)
+        if not again:
+            self._state.fault = error.message
+            self._publish()
+            await anyio.sleep(RETRY_SECONDS)
+        await self._reload()
+
+    async def _reload(self) -> None:
+        try:
+            stored = await self._connection.run(lambda raw: load(raw, KEPT_ENDED))
+        except StoreError as error:
+            self._state.fault = error.message
+            return
+        state = state_from(stored, self._state.deck)
+        for name in ("max_parallel_cap", "parallelism_limit_cap", "banner", "fault", "supervised"):
+            setattr(state, name, getattr(self._state, name))
+        state.revision = self._state.revision + 1
+        self._state = state
+        now_ms = self._clock.now_ms()
+        self._scheduler = scheduler_for(state, now_ms)
+        self._due = [
+            (turn.not_before_ms, turn.id)
+            for turn in state.turns.values()
+            if turn.state is TurnState.QUEUED and turn.not_before_ms > now_ms
+        ]
+        heapq.heapify(self._due)
+        self._view_is_old = True
+
+    # -- after a transaction
+
+    def _remember(self, work: Work) -> None:
+        for due in work.due:
+            heapq.heappush(self._due, due)
+        self._state.revision += 1
+        if self._awaited:
+            self._publish()
+        else:
+            self._view_is_old = True
+        for listener in self.listeners:
+            listener(work.events)
+        for turn in [t for t in self._ends if self._has_ended(t)]:
+            for letter in self._ends.pop(turn):
+                letter.answer(self._stopped(turn))
+
+    def _publish(self) -> None:
+        self._view = self._state.publish(self._clock.now_ms())
+        self._view_is_old = False
+        newer, self._newer = self._newer, anyio.Event()
+        newer.set()
+
+    def _answer(self, receipts: Sequence[tuple[CommandLetter, Receipt]]) -> None:
+        for letter, receipt in receipts:
+            if receipt.accepted and isinstance(letter.command, StopTurn) and receipt.turn:
+                if not self._has_ended(receipt.turn):
+                    self._ends.setdefault(receipt.turn, []).append(letter)
+                    continue
+                receipt = self._stopped(receipt.turn)
+            letter.answer(self._as_it_is_now(receipt))
+
+    def _as_it_is_now(self, receipt: Receipt) -> Receipt:
+        """A receipt with the turn's state after this round's admissions."""
+        turn = None if receipt.turn is None else self._state.turns.get(receipt.turn)
+        if turn is None or turn.state is receipt.state:
+            return receipt
+        position = None
+        if turn.state is TurnState.QUEUED:
+            position = place(turn, self._state.snapshot(self._clock.now_ms()))
+        words = f"#{turn.id} {turn.state}"
+        return replace(receipt, state=turn.state, position=position, message=words)
+
+    def _has_ended(self, turn_id: int) -> bool:
+        turn = self._state.turns.get(turn_id)
+        return turn is None or turn.ended_ms is not None
+
+    def _stopped(self, turn_id: int) -> Receipt:
+        turn = self._state.turns.get(turn_id)
+        state = None if turn is None else turn.state
+        return Receipt(accepted=True, turn=turn_id, state=state, message=f"#{turn_id} {state}")
+
+    def _launch(self, work: Work) -> None:
+        limit = effective_limit(self._state.snapshot(work.now_ms), GLOBAL) or 0
+        self.dispatcher.set_limit(max(limit, 1) + self._state.forced)
+        for turn_id in work.launches:
+            turn = self._state.turns[turn_id]
+            self.dispatcher.launch(turn, self._assign(turn, self._prompts.get(turn_id, "")))
+        for turn_id in work.stops:
+            self.dispatcher.stop(turn_id)
+
+    def _assign(self, turn: Turn, prompt: str) -> Assignment:
+        return self._reader.assignment(self._state, turn, prompt, self._options.environment)
+
+    # -- the sweep
+
+    async def _sweep(self) -> None:
+        """What no event told: rows changed by another program, a turn that was overlooked."""
+        version = await self._connection.run(
+            lambda raw: int(raw.execute("PRAGMA data_version").fetchone()[0])
+        )
+        if self._changed_outside not in (None, version):
+            await self._reload()
+        self._changed_outside = version
+        work = self._new_work()
+        for turn in list(self._state.turns.values()):
+            eligible = only_limits_left(turn, self._state, work.now_ms)
+            if eligible and turn.id not in self._scheduler:
+                self._scheduler.add(turn)
+
+
+def refusal(error: BatchdeckError) -> Receipt:
+    """An error as an answer."""
+    gates: tuple[object, ...] = ()
+    position = None
+    answer = getattr(error, "answer", None)
+    if answer is not None:
+        gates, position = answer.gates, answer.position
+    return Receipt(
+        accepted=False,
+        error=error.code,
+        message=error.message,
+        exit_code=error.exit_code,
+        gates=gates,  # type: ignore[arg-type]
+        position=position,
+    )
+
+
+def _gave_up() -> Receipt:
+    return Receipt(accepted=False, error="stopped", message="The deck has closed.", exit_code=4)

@@ -1,0 +1,1 @@
+"""What each command does: checked first, then changed, in the writer's task."""

@@ -1,0 +1,73 @@
+"""Agents' definitions: added, changed, and checked against those in use."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+from batchdeck.core.commands import DefineAgent, Receipt
+from batchdeck.core.deck.handling.limits import put_limit
+from batchdeck.core.deck.state import DeckState
+from batchdeck.core.deck.work import Work
+from batchdeck.core.errors import BadInput, NotFound
+from batchdeck.core.model.agent import Agent
+from batchdeck.core.model.batch import BatchState
+from batchdeck.core.model.limit import Limit, agent_limit
+from batchdeck.core.model.task import SETTLED
+from batchdeck.core.rules.limits import UNSUPPORTED
+from batchdeck.core.store import changes as sql
+from batchdeck.core.store.rows import agent_document
+
+
+def same_definition(one: Agent, other: Agent) -> bool:
+    """Whether two definitions are the same but for their version."""
+    return replace(one, version=0) == replace(other, version=0)
+
+
+def contradiction(state: DeckState, agent: Agent, other_than: str) -> str | None:
+    """The name of another active batch that uses this agent under a different definition."""
+    stored = state.agents.get(agent.name)
+    if stored is None or same_definition(stored, agent):
+        return None
+    for task in state.tasks.values():
+        if task.agent != agent.name or task.batch == other_than or task.status in SETTLED:
+            continue
+        if state.batches[task.batch].state is BatchState.RUNNING:
+            return task.batch
+    return None
+
+
+def save_agent(work: Work, agent: Agent, origin: str) -> None:
+    """Stores a new or changed definition, and its limit unless a person has set one."""
+    stored = work.state.agents.get(agent.name)
+    if stored is not None and same_definition(stored, agent):
+        return
+    agent = replace(agent, version=1 if stored is None else stored.version + 1)
+    work.state.agents[agent.name] = agent
+    work.state.touch("agents")
+    row = (agent.name, json.dumps(agent_document(agent)), agent.version, origin, work.now_ms, 0)
+    work.changes.add(sql.SAVE_AGENT, row)
+    name = agent_limit(agent.name)
+    limit = work.state.limits.get(name)
+    if limit is None or not limit.explicit:
+        limit = Limit(name, agent.parallelism_limit, "", work.now_ms, origin=origin)
+    put_limit(work, limit)
+
+
+def define_agent(work: Work, command: DefineAgent) -> Receipt:
+    """Adds or changes an agent of the deck.
+
+    Raises:
+        BadInput: it exists already, or cannot have the limit it asks for.
+        NotFound: it does not exist.
+    """
+    agent = command.agent
+    exists = agent.name in work.state.agents
+    if command.create and exists:
+        raise BadInput(f"There is an agent {agent.name!r} already; use agent edit.")
+    if not command.create and not exists:
+        raise NotFound(f"There is no agent {agent.name!r} to edit.")
+    if agent.one_at_a_time and agent.parallelism_limit not in (None, 0, 1):
+        raise BadInput(f"{agent.name} runs one turn at a time.", code=UNSUPPORTED)
+    save_agent(work, agent, origin=f"agent {'add' if command.create else 'edit'}")
+    return Receipt(accepted=True, message=f"agent {agent.name} {'edited' if exists else 'added'}")

@@ -1,0 +1,308 @@
+"""Adding a batch, taking one up again, and resuming what is unfinished."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+
+from batchdeck.core.commands import AddBatch, Receipt, ResumeBatch
+from batchdeck.core.deck.handling.agents import contradiction, save_agent
+from batchdeck.core.deck.handling.limits import put_limit
+from batchdeck.core.deck.tasks import begin_task, fail_task, finish_batch, queued_turns
+from batchdeck.core.deck.work import Work
+from batchdeck.core.errors import BadInput, NotFound
+from batchdeck.core.model.batch import Batch, BatchState
+from batchdeck.core.model.folder import Folder
+from batchdeck.core.model.limit import GLOBAL, Limit, batch_limit
+from batchdeck.core.model.spec import BatchSpec, TaskSpec
+from batchdeck.core.model.task import ADMISSIBLE, SETTLED, Status, Task
+from batchdeck.core.model.turn import TurnState
+from batchdeck.core.rules.limits import effective_limit
+from batchdeck.core.store import changes as sql
+
+Places = Mapping[str, Folder]
+"""Identities of the folders that tasks and agents name, by path; looked up beforehand."""
+
+
+def fingerprint(spec: TaskSpec) -> str:
+    """What must not change once a task has begun, as one short text."""
+    return hashlib.sha256(json.dumps(spec.fingerprint, default=str).encode()).hexdigest()[:32]
+
+
+def add_batch(work: Work, command: AddBatch, places: Places, known: Mapping[str, str]) -> Receipt:
+    """Adds a batch, or takes up the one of that name. `known`: stored fingerprints by task key.
+
+    Raises:
+        BadInput: a begun task changed or is gone, or an agent contradicts another active batch's.
+    """
+    spec = command.spec
+    existing = work.state.batches.get(spec.name)
+    _check_agents(work, spec)
+    changed = _changed_tasks(work, spec, known) if existing else []
+    new = [task for task in spec.tasks if task.key not in known]
+    if existing is not None and existing.state is not BatchState.RUNNING and not new:
+        return Receipt(
+            accepted=True,
+            batch=spec.name,
+            message=f"{spec.name} is already {existing.state.replace('_', ' ')}.",
+        )
+    batch = _batch_row(work, spec, existing)
+    work.put_batch(batch)
+    work.changes.add(
+        sql.SAVE_BATCH_PLAN,
+        (
+            None if spec.budget is None else json.dumps(dict(spec.budget)),
+            None if spec.foreach is None else json.dumps(spec.foreach),
+            batch.id,
+        ),
+    )
+    for agent in spec.agents.values():
+        save_agent(work, agent, origin=spec.file or spec.name)
+    for name, path in spec.folders.items():
+        work.state.defined_folders[name] = path
+        work.changes.add(sql.DEFINE_FOLDER, (name, path))
+    _put_limits(work, spec, command.by, first=existing is None)
+    if existing is None or existing.state is not BatchState.RUNNING:
+        work.emit("batch.started", batch=spec.name, by=command.by, tasks=len(spec.tasks))
+    for task in changed:
+        _replan(work, spec, task, places)
+    _add_tasks(work, spec, new, places)
+    finish_batch(work, spec.name)
+    return Receipt(accepted=True, batch=spec.name, message=f"{spec.name}: {len(new)} tasks added.")
+
+
+def _batch_row(work: Work, spec: BatchSpec, existing: Batch | None) -> Batch:
+    if existing is None:
+        row_id, created = work.state.next.batch, work.now_ms
+        work.state.next.batch += 1
+    else:
+        row_id, created = existing.id, existing.created_ms
+    return Batch(
+        id=row_id,
+        name=spec.name,
+        on_error=spec.on_error,
+        collect_to=spec.collect_to,
+        interrupt=spec.interrupt,
+        max_attempts=spec.max_attempts,
+        reconciliation_interval_seconds=spec.reconciliation_interval_seconds,
+        base=spec.base,
+        file=spec.file,
+        prepare=spec.prepare,
+        created_ms=created,
+    )
+
+
+def _check_agents(work: Work, spec: BatchSpec) -> None:
+    for agent in spec.agents.values():
+        using = contradiction(work.state, agent, other_than=spec.name)
+        if using is not None:
+            raise BadInput(
+                f"agent {agent.name} is defined otherwise by {using}, which is still active. "
+                "Give it another name, or make both definitions the same."
+            )
+
+
+def _changed_tasks(work: Work, spec: BatchSpec, known: Mapping[str, str]) -> list[TaskSpec]:
+    """Unbegun tasks that the file changes.
+
+    Raises:
+        BadInput: a begun task changed or is gone.
+    """
+    wanted = {task.key: task for task in spec.tasks}
+    faults: list[str] = []
+    changed: list[TaskSpec] = []
+    for key, stored in known.items():
+        task = work.state.tasks[work.state.task_ids[spec.name, key]]
+        begun = _begun(work, task)
+        if key not in wanted:
+            faults.append(f"{key} is gone" if begun else f"{key} is gone; delete it with the deck")
+        elif fingerprint(wanted[key]) != stored:
+            if begun:
+                faults.append(f"{key} has begun and is different now")
+            else:
+                changed.append(wanted[key])
+    if faults:
+        raise BadInput(
+            f"{spec.name} has begun, and this file does not fit it: {'; '.join(faults[:10])}. "
+            "Nothing was changed; give the batch another name to run it anew."
+        )
+    return changed
+
+
+def _begun(work: Work, task: Task) -> bool:
+    if task.status not in (Status.BACKLOG, Status.READY):
+        return True
+    turn = None if task.turn is None else work.state.turns.get(task.turn)
+    return turn is not None and turn.attempts > 0
+
+
+def _put_limits(work: Work, spec: BatchSpec, by: str, *, first: bool) -> None:
+    for limit in spec.limits:
+        stored = work.state.limits.get(limit.name)
+        kept = stored is not None and stored.explicit and not limit.explicit
+        if not kept and (first or limit.explicit or stored is None or not stored.explicit):
+            put_limit(work, replace(limit, changed_by=by, changed_ms=work.now_ms))
+    _raise_global(work, spec, by)
+
+
+def _raise_global(work: Work, spec: BatchSpec, by: str) -> None:
+    """A deck limit that nobody ever set follows the batch's number upward."""
+    deck = work.state.limits[GLOBAL]
+    wanted = effective_limit(work.view, batch_limit(spec.name))
+    if deck.explicit or wanted is None:
+        return
+    number = min(wanted, work.state.max_parallel_cap)
+    if number > (deck.value or 0):
+        put_limit(work, Limit(GLOBAL, number, by, work.now_ms, origin=f"batch {spec.name}"))
+
+
+def _add_tasks(work: Work, spec: BatchSpec, new: list[TaskSpec], places: Places) -> None:
+    state = work.state
+    offset = len(spec.tasks) - len(new)
+    for task in new:
+        state.task_ids[spec.name, task.key] = state.next.task
+        state.next.task += 1
+    for index, task in enumerate(new):
+        _add_task(work, spec, task, offset + index, places)
+
+
+def _add_task(work: Work, spec: BatchSpec, wanted: TaskSpec, index: int, places: Places) -> None:
+    state = work.state
+    row_id = state.task_ids[spec.name, wanted.key]
+    conversation = work.new_conversation(wanted.agent, row_id, wanted.title)
+    needs = tuple(state.task_ids[spec.name, key] for key in wanted.depends_on)
+    task = Task(
+        id=row_id,
+        key=wanted.key,
+        batch=spec.name,
+        title=wanted.title or wanted.key,
+        agent=wanted.agent,
+        status=wanted.status,
+        conversation=conversation.id,
+        position=index,
+        priority=wanted.priority,
+        target=wanted.target,
+        folder=wanted.folder,
+        issue=wanted.issue,
+        depends_on=needs,
+        updated_ms=work.now_ms,
+    )
+    work.add_task(task, wanted.prompt, fingerprint(wanted))
+    if task.status not in SETTLED:
+        begin_new(work, task, places)
+
+
+def begin_new(work: Work, task: Task, places: Places) -> None:
+    """Queues the turn of a new task, or fails it at once where what it needs has failed."""
+    from_parent = next(
+        (
+            parent
+            for needed in task.depends_on
+            if (parent := work.state.tasks.get(needed)) and parent.status is Status.FAILED
+        ),
+        None,
+    )
+    if from_parent is not None:
+        fail_task(work, task, f"dependency {from_parent.key} failed")
+        return
+    begin_task(work, task, folder=folder_of(work, task, places))
+
+
+def folder_of(work: Work, task: Task, places: Places) -> Folder | None:
+    """Where a task works: its own folder, else its agent's, else none (scratch)."""
+    named = task.folder or work.state.agents[task.agent].folder
+    if named is None:
+        return None
+    return places[work.state.defined_folders.get(named, named)]
+
+
+def _replan(work: Work, spec: BatchSpec, wanted: TaskSpec, places: Places) -> None:
+    """An unbegun task takes what its file says now."""
+    task = work.state.tasks[work.state.task_ids[spec.name, wanted.key]]
+    for turn in queued_turns(work, task):
+        work.scheduler.remove(turn.id)
+    needs = tuple(work.state.task_ids[spec.name, key] for key in wanted.depends_on)
+    for parent in task.depends_on:
+        work.state.children[parent].remove(task.id)
+    for parent in needs:
+        work.state.children.setdefault(parent, []).append(task.id)
+    task = replace(
+        task,
+        title=wanted.title or wanted.key,
+        agent=wanted.agent,
+        priority=wanted.priority,
+        target=wanted.target,
+        folder=wanted.folder,
+        issue=wanted.issue,
+        depends_on=needs,
+    )
+    work.put_task(task)
+    work.changes.add(sql.DROP_DEPENDENCIES, (task.id,))
+    for parent in needs:
+        work.changes.add(sql.INSERT_DEPENDENCY, (task.id, parent))
+    work.changes.add(
+        sql.REPLAN_TASK,
+        (
+            task.title,
+            task.agent,
+            wanted.prompt,
+            task.priority,
+            task.target,
+            task.folder,
+            task.issue,
+            fingerprint(wanted),
+            task.position,
+            task.id,
+        ),
+    )
+    folder = folder_of(work, task, places)
+    if folder is not None:
+        work.know_folder(folder)
+    for turn in queued_turns(work, task):
+        changed = replace(
+            turn,
+            agent=task.agent,
+            priority=task.priority,
+            folder=folder,
+            title=task.title,
+            depends_on=work.state.open_dependencies(needs),
+        )
+        work.requeue_changed(changed)
+
+
+def resume(work: Work, command: ResumeBatch) -> Receipt:
+    """Takes up what is unfinished: tasks that may start and have no turn get one.
+
+    Raises:
+        NotFound: no such batch.
+    """
+    names = [command.batch] if command.batch is not None else list(work.state.batches)
+    for name in names:
+        if name not in work.state.batches:
+            known = ", ".join(work.state.batches) or "none"
+            raise NotFound(f"There is no batch {name!r} on this deck. There are: {known}.")
+    resumed = [name for name in names if _resume_one(work, work.state.batches[name])]
+    message = f"taken up again: {', '.join(resumed)}" if resumed else "nothing is unfinished"
+    return Receipt(accepted=True, batch=command.batch, message=message)
+
+
+def _resume_one(work: Work, batch: Batch) -> bool:
+    tasks = [task for task in work.state.tasks.values() if task.batch == batch.name]
+    unfinished = [task for task in tasks if task.status not in SETTLED]
+    if not unfinished:
+        return False
+    if batch.state is not BatchState.RUNNING or batch.stopped_admitting:
+        work.put_batch(
+            replace(batch, state=BatchState.RUNNING, ended_ms=None, stopped_admitting=False)
+        )
+        work.emit("batch.started", batch=batch.name, tasks=len(unfinished))
+    for task in unfinished:
+        turn = None if task.turn is None else work.state.turns.get(task.turn)
+        has_turn = turn is not None and turn.ended_ms is None
+        if not has_turn and task.status in ADMISSIBLE:
+            begin_task(work, task)
+        elif turn is not None and turn.state is TurnState.QUEUED:
+            work.refresh(turn)
+    return True

@@ -1,0 +1,121 @@
+"""From each kind of command to what carries it out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import anyio.to_thread
+
+from batchdeck.core.commands import (
+    AddBatch,
+    AnswerAsk,
+    Command,
+    DefineAgent,
+    Drain,
+    OnBusy,
+    PutHold,
+    Receipt,
+    ReleaseHold,
+    ResumeBatch,
+    RetryTask,
+    Send,
+    SetLimit,
+    SetStatus,
+    StopAll,
+    StopTurn,
+)
+from batchdeck.core.deck.handling import agents, batches, controls, limits, messages
+from batchdeck.core.deck.reading import Reader
+from batchdeck.core.deck.state import DeckState
+from batchdeck.core.deck.work import Work
+from batchdeck.core.errors import BadInput
+from batchdeck.core.executors.places import identify
+from batchdeck.core.model.folder import Folder
+from batchdeck.core.model.hold import read_hold_name
+
+Found = Mapping[str, Any]
+"""What was looked up before the writer's turn: rows on disk, identities of folders."""
+
+
+async def look_up(command: Command, state: DeckState, reader: Reader) -> Found:
+    """Everything a command needs that takes time; the writer itself waits for nothing.
+
+    Raises:
+        BadInput: the command is not well formed.
+    """
+    if isinstance(command, Send):
+        return await _for_message(command, state, reader)
+    if isinstance(command, AddBatch):
+        return await _for_batch(command, state, reader)
+    if isinstance(command, PutHold | ReleaseHold):
+        kind, name = read_hold_name(command.what)
+        key = await anyio.to_thread.run_sync(identify, name) if kind == "folder" else None
+        return {"key": None if key is None else key.key}
+    return {}
+
+
+async def _for_message(command: Send, state: DeckState, reader: Reader) -> Found:
+    if command.on_busy is not None and command.on_busy not in tuple(OnBusy):
+        raise BadInput(f"on_busy cannot be {command.on_busy!r}.", code="on_busy_invalid")
+    agent = state.agents.get(command.to)
+    folder = None
+    if agent is not None and agent.folder is not None:
+        path = state.defined_folders.get(agent.folder, agent.folder)
+        folder = await anyio.to_thread.run_sync(identify, path)
+    earlier = None
+    if command.delivery_id is not None:
+        earlier = await reader.delivered(command.delivery_id)
+    return {"folder": folder, "earlier": earlier}
+
+
+async def _for_batch(command: AddBatch, state: DeckState, reader: Reader) -> Found:
+    spec = command.spec
+    names = {task.folder for task in spec.tasks} | {agent.folder for agent in spec.agents.values()}
+    names |= {agent.folder for agent in state.agents.values()}
+    defined = {**state.defined_folders, **spec.folders}
+    paths = {defined.get(name, name) for name in names if name is not None}
+    return {
+        "places": await anyio.to_thread.run_sync(_identify_all, paths),
+        "known": await reader.fingerprints(spec.name),
+    }
+
+
+def _identify_all(paths: Iterable[str]) -> dict[str, Folder]:
+    return {path: identify(path) for path in paths}
+
+
+def carry_out(command: Command, work: Work, found: Found) -> Receipt:
+    """Does what a command asks.
+
+    Raises:
+        BatchdeckError: it cannot be done; nothing was changed.
+    """
+    match command:
+        case Send():
+            return messages.send(work, command, found["folder"], found["earlier"])
+        case SetLimit():
+            return limits.set_limit(work, command)
+        case AddBatch():
+            return batches.add_batch(work, command, found["places"], found["known"])
+        case ResumeBatch():
+            return batches.resume(work, command)
+        case StopTurn():
+            return controls.stop(work, command)
+        case StopAll():
+            return controls.stop_all(work, command)
+        case PutHold():
+            return controls.hold(work, command, found["key"])
+        case ReleaseHold():
+            return controls.release(work, command, found["key"])
+        case Drain():
+            return controls.drain(work, command)
+        case RetryTask():
+            return controls.retry(work, command)
+        case SetStatus():
+            return controls.set_task_status(work, command)
+        case AnswerAsk():
+            return controls.answer(work, command)
+        case DefineAgent():
+            return agents.define_agent(work, command)
+    raise BadInput(f"{type(command).__name__} is not known.")

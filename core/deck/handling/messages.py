@@ -1,0 +1,200 @@
+"""Messages from people: weighed against the gates, then sent, queued, forced or refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from batchdeck.core.commands import OnBusy, Receipt, Send
+from batchdeck.core.deck.handling.finding import find_task
+from batchdeck.core.deck.turns import claim, queue_turn
+from batchdeck.core.deck.work import Work
+from batchdeck.core.errors import BadInput, NotFound, Refused
+from batchdeck.core.model.conversation import Conversation
+from batchdeck.core.model.folder import Folder
+from batchdeck.core.model.gate import CAPACITY, Gate, GateName
+from batchdeck.core.model.task import Task
+from batchdeck.core.model.turn import MESSAGE_PRIORITY, Trigger, Turn, TurnState
+from batchdeck.core.rules.consequences import BusyAnswer, message_turn, would_wait
+from batchdeck.core.rules.gates import passable
+from batchdeck.core.rules.order import place
+from batchdeck.core.store import changes as sql
+from batchdeck.core.text import one_line
+
+
+class Busy(Refused):
+    """A message was refused because of shut gates; nothing was stored."""
+
+    def __init__(self, answer: BusyAnswer, message: str) -> None:
+        super().__init__(message, code=busy_code(answer.gates))
+        self.answer = answer
+
+
+def busy_code(gates: tuple[Gate, ...]) -> str:
+    """The stable name of the primary reason (`interface.md`)."""
+    first = gates[0].name if gates else None
+    if first is GateName.AGENT:
+        return "agent_parallelism_limit_reached"
+    return "agent_folder_busy" if first is GateName.FOLDER else "busy"
+
+
+def send(work: Work, command: Send, folder: Folder | None, earlier: int | None) -> Receipt:
+    """Carries out a message. `earlier`: the turn that its delivery id already made.
+
+    `folder` is the identity of the agent's default folder, for a new conversation.
+
+    Raises:
+        NotFound, Ambiguous: nobody of that name.
+        BadInput: an empty message.
+        Busy: a gate is shut and nobody said what then, or it cannot be forced.
+    """
+    if earlier is not None:
+        return _receipt(work, work.state.turns[earlier])
+    if not command.text.strip():
+        raise BadInput("The message is empty.")
+    addressee = _addressee(work, command.to)
+    turn = _as_if(work, command, addressee, folder)
+    answer = would_wait(work.view, turn, work.now_ms)
+    if command.unauthorised or command.on_busy is OnBusy.QUEUE or answer.free:
+        return _queue(work, command, addressee, turn, answer)
+    if command.on_busy is OnBusy.FORCE:
+        _check_force(command, answer)
+        return _force(work, command, addressee, turn, answer)
+    raise Busy(answer, _words(turn.agent, answer))
+
+
+def _words(agent: str, answer: BusyAnswer) -> str:
+    names = ", ".join(_gate_words(gate) for gate in answer.gates)
+    return f"{agent} is busy: {names}. Use --on-busy queue or force."
+
+
+def _gate_words(gate: Gate) -> str:
+    numbers = "" if gate.limit is None else f" {gate.used}/{gate.limit}"
+    subject = f" {gate.subject}" if gate.subject else ""
+    return f"{gate.name}{subject}{numbers}"
+
+
+def _check_force(command: Send, answer: BusyAnswer) -> None:
+    if not passable(answer.gates):
+        stuck = ", ".join(_gate_words(g) for g in answer.gates if not g.passable)
+        raise Busy(answer, f"Cannot be forced: {stuck}.")
+    shown = command.passing
+    if shown is not None and any(gate.name not in shown for gate in answer.gates):
+        raise Busy(answer, "Another gate has shut meanwhile.")
+
+
+class _Addressee:
+    """Who a message is for: an agent anew, or a conversation that exists."""
+
+    def __init__(self, agent: str, conversation: Conversation | None, task: Task | None) -> None:
+        self.agent = agent
+        self.conversation = conversation
+        self.task = task
+
+
+def _addressee(work: Work, to: str) -> _Addressee:
+    state = work.state
+    if to in state.agents:
+        return _Addressee(to, None, None)
+    if to.startswith("c") and to[1:].isdigit():
+        conversation = state.conversations.get(int(to[1:]))
+        if conversation is None:
+            raise NotFound(f"There is no conversation {to}.")
+        task = None if conversation.task is None else state.tasks[conversation.task]
+        return _Addressee(conversation.agent, conversation, task)
+    if to.startswith("#") and to[1:].isdigit() and int(to[1:]) in state.turns:
+        turn = state.turns[int(to[1:])]
+        return _addressee(work, f"c{turn.conversation}")
+    try:
+        task = find_task(state, to)
+    except NotFound:
+        known = ", ".join(sorted(state.agents)) or "none"
+        raise NotFound(
+            f"There is no agent, conversation or task {to!r}. Agents here: {known}."
+        ) from None
+    return _Addressee(task.agent, state.conversations[task.conversation], task)
+
+
+def _as_if(work: Work, command: Send, addressee: _Addressee, folder: Folder | None) -> Turn:
+    conversation = addressee.conversation
+    turn = message_turn(
+        work.view,
+        addressee.agent,
+        None if conversation is None else conversation.id,
+        None if addressee.task is None else addressee.task.id,
+        MESSAGE_PRIORITY if command.priority is None else command.priority,
+        command.target,
+    )
+    if turn.folder is None and addressee.task is None and folder is not None:
+        turn = replace(turn, folder=folder)
+    if command.front:
+        turn = replace(turn, priority=_front_priority(work, addressee.agent, turn.priority))
+    return turn
+
+
+def _front_priority(work: Work, agent: str, at_least: int) -> int:
+    """One more than any queued turn of the agent has."""
+    queued = (
+        turn.priority
+        for turn in work.state.turns.values()
+        if turn.state is TurnState.QUEUED and turn.agent == agent
+    )
+    return max(at_least, 1 + max(queued, default=at_least - 1))
+
+
+def _store(work: Work, command: Send, addressee: _Addressee, as_if: Turn) -> Turn:
+    title = one_line(command.text, 120)
+    conversation = addressee.conversation
+    if conversation is None:
+        conversation = work.new_conversation(addressee.agent, None, title)
+    turn = queue_turn(
+        work,
+        agent=addressee.agent,
+        conversation=conversation.id,
+        trigger=as_if.trigger if command.delivery_id is None else Trigger.RECEIPT,
+        title=title,
+        task=addressee.task,
+        lane=as_if.lane,
+        folder=as_if.folder,
+        target=command.target,
+        priority=as_if.priority,
+        authorised=not command.unauthorised,
+        text=command.text,
+    )
+    if command.delivery_id is not None:
+        work.changes.add(sql.INSERT_RECEIPT, (command.delivery_id, turn.id, work.now_ms))
+    return turn
+
+
+def _queue(
+    work: Work, command: Send, addressee: _Addressee, as_if: Turn, answer: BusyAnswer
+) -> Receipt:
+    turn = _store(work, command, addressee, as_if)
+    work.emit("message.sent", turn, by=command.by, on_busy=command.on_busy, forced=False)
+    return _receipt(work, turn)
+
+
+def _force(
+    work: Work, command: Send, addressee: _Addressee, as_if: Turn, answer: BusyAnswer
+) -> Receipt:
+    """Starts the turn in the same transaction, past the gates that are shut."""
+    passed = tuple(str(gate.name) for gate in answer.gates if gate.name in CAPACITY)
+    turn = _store(work, command, addressee, as_if)
+    work.scheduler.remove(turn.id)
+    work.scheduler.take(turn)
+    running = claim(work, turn, passed, command.by)
+    work.emit("message.sent", running, by=command.by, forced=True, bypassed=list(passed))
+    return _receipt(work, running, passed)
+
+
+def _receipt(work: Work, turn: Turn, bypassed: tuple[str, ...] = ()) -> Receipt:
+    """Given before the round's admissions: the writer completes the state when it has admitted."""
+    position = place(turn, work.view) if turn.state is TurnState.QUEUED else None
+    return Receipt(
+        accepted=True,
+        turn=turn.id,
+        conversation=turn.conversation,
+        state=turn.state,
+        position=position,
+        bypassed=bypassed,
+        message=f"#{turn.id} {turn.state}",
+    )

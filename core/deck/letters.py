@@ -1,0 +1,56 @@
+"""What may come to the writer: commands, news of attempts, signs of life."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio
+
+from batchdeck.core.agents.adapter import Outcome
+from batchdeck.core.commands import Command, Receipt
+from batchdeck.core.view import Pulse
+
+
+@dataclass(slots=True)
+class CommandLetter:
+    """A command, with what was looked up for it outside the writer."""
+
+    command: Command
+    found: Mapping[str, Any] = field(default_factory=dict)
+    receipt: Receipt | None = None
+    answered: anyio.Event = field(default_factory=anyio.Event)
+
+    def answer(self, receipt: Receipt) -> None:
+        if self.receipt is None:
+            self.receipt = receipt
+            self.answered.set()
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The agent of an attempt really works."""
+
+    turn: int
+    attempt: str
+    process: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """An attempt has ended."""
+
+    turn: int
+    attempt: str
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Pulses:
+    """Signs of life of running turns; shown, never stored."""
+
+    pulses: Mapping[int, Pulse]
+
+
+Letter = CommandLetter | Started | Ended | Pulses

@@ -1,0 +1,138 @@
+"""Opens a deck: its lock, its file, what an earlier supervisor left, then its engine."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+
+import anyio
+import anyio.to_thread
+
+from batchdeck.core.agents.adapter import Adapter
+from batchdeck.core.clock import Clock, SystemClock
+from batchdeck.core.deck.dispatcher import Dispatcher
+from batchdeck.core.deck.engine import Engine
+from batchdeck.core.deck.lock import held
+from batchdeck.core.deck.options import DeckOptions
+from batchdeck.core.deck.pulse import take_pulses
+from batchdeck.core.deck.reading import Reader
+from batchdeck.core.deck.recovery import Found, settle_attempts
+from batchdeck.core.deck.restoring import state_from
+from batchdeck.core.deck.state import KEPT_ENDED, DeckState
+from batchdeck.core.model.agent import AgentKind
+from batchdeck.core.model.hold import DECK, Hold
+from batchdeck.core.model.limit import ATTENTION, DEFAULT_GLOBAL, GLOBAL, Limit
+from batchdeck.core.model.turn import TurnState
+from batchdeck.core.paths import DeckPaths
+from batchdeck.core.store.changes import SAVE_FACT, SAVE_LIMIT, Changes
+from batchdeck.core.store.connection import Connection, open_reader, open_writer
+from batchdeck.core.store.load import load
+from batchdeck.core.store.migrate import migrate
+
+_log = logging.getLogger(__name__)
+
+LEAVE_SECONDS = 2.0
+"""How long the writer may take to work off its inbox when the deck closes."""
+
+
+@asynccontextmanager
+async def open_deck(
+    paths: DeckPaths,
+    options: DeckOptions,
+    adapters: Mapping[AgentKind, Adapter],
+    clock: Clock | None = None,
+) -> AsyncIterator[Engine]:
+    """A deck of which this process is the supervisor, until the block is left.
+
+    Leaving it starts nothing new and lets go of what runs: attempts that outlive the supervisor go
+    on and are adopted next time.
+
+    Raises:
+        DeckHeld: another supervisor holds it.
+        StoreError: its file cannot be opened, or was written by a newer batchdeck.
+        BadInput: its folder cannot be used.
+    """
+    clock = clock or SystemClock()
+    paths.make()
+    async with AsyncExitStack() as stack:
+        stack.enter_context(held(paths.lock))
+        writer = await open_writer(paths.database, options.synchronous)
+        stack.push_async_callback(_close, writer)
+        await writer.run(migrate)
+        stored = await writer.run(lambda raw: load(raw, KEPT_ENDED))
+        state = state_from(stored, str(paths.root))
+        unclean = stored.facts.get("stopped_in_order") == "0"
+        await writer.run(_first_rows(state, options, clock.now_ms()).write)
+        reading = await open_reader(paths.database)
+        stack.push_async_callback(_close, reading)
+        reader = Reader(reading, paths)
+        engine = Engine(writer, reader, state, clock, options)
+        async with anyio.create_task_group() as roles:
+            dispatcher = Dispatcher(adapters, engine.post)
+            engine.dispatcher = dispatcher
+            await roles.start(_dispatch, dispatcher)
+            found = await settle_attempts(engine, dispatcher, state, reader, options)
+            if unclean and options.dispatch:
+                _after_unclean_stop(engine, state, found, options)
+            roles.start_soon(engine.run)
+            roles.start_soon(take_pulses, engine, paths)
+            engine.admit()
+            try:
+                yield engine
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await _leave(engine, dispatcher, writer)
+                roles.cancel_scope.cancel()
+
+
+async def _dispatch(dispatcher: Dispatcher, *, task_status: anyio.abc.TaskStatus[None]) -> None:
+    await dispatcher.run(task_status=task_status)
+
+
+async def _close(connection: Connection) -> None:
+    with anyio.CancelScope(shield=True):
+        await connection.close()
+
+
+def _first_rows(state: DeckState, options: DeckOptions, now_ms: int) -> Changes:
+    """What every deck has, and the mark of a supervisor that has not stopped yet."""
+    changes = Changes()
+    state.max_parallel_cap = options.max_parallel_cap
+    state.parallelism_limit_cap = options.parallelism_limit_cap
+    state.supervised = options.dispatch
+    if GLOBAL not in state.limits:
+        state.limits[GLOBAL] = Limit(GLOBAL, DEFAULT_GLOBAL)
+        row = (GLOBAL, DEFAULT_GLOBAL, DEFAULT_GLOBAL, "", now_ms, "default", 0)
+        changes.add(SAVE_LIMIT, row)
+    attention = options.attention_limit
+    if attention is not None and ATTENTION not in state.limits:
+        state.limits[ATTENTION] = Limit(ATTENTION, attention, origin="config.yaml")
+        changes.add(SAVE_LIMIT, (ATTENTION, attention, attention, "", now_ms, "config.yaml", 0))
+    if options.dispatch:
+        changes.add(SAVE_FACT, ("stopped_in_order", "0"))
+    return changes
+
+
+def _after_unclean_stop(
+    engine: Engine, state: DeckState, found: Found, options: DeckOptions
+) -> None:
+    queued = state.counts.get(TurnState.QUEUED, 0)
+    if not queued and not found.total:
+        return
+    words = f"The last supervisor did not stop in order. {found.words} {queued} turns are queued."
+    state.banner = words
+    if options.hold_after_unclean_stop and DECK not in state.holds:
+        engine.hold_at_start(Hold(DECK, "batchdeck", "the last supervisor did not stop in order"))
+
+
+async def _leave(engine: Engine, dispatcher: Dispatcher, writer: Connection) -> None:
+    engine.stop_admitting()
+    dispatcher.abandon()
+    engine.close()
+    with anyio.move_on_after(LEAVE_SECONDS):
+        await engine.closed.wait()
+    if engine.supervises:
+        changes = Changes()
+        changes.add(SAVE_FACT, ("stopped_in_order", "1"))
+        await writer.run(changes.write)

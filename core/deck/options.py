@@ -1,0 +1,30 @@
+"""How a deck is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from batchdeck.core.model.limit import DEFAULT_AGENT_CAP, DEFAULT_GLOBAL_CAP
+
+
+@dataclass(frozen=True, slots=True)
+class DeckOptions:
+    """What the configuration and the command line say about a deck that is being opened."""
+
+    synchronous: str = "full"
+    """`full`: a commit survives a power cut. `normal`: it survives only the process."""
+    max_parallel_cap: int = DEFAULT_GLOBAL_CAP
+    parallelism_limit_cap: int = DEFAULT_AGENT_CAP
+    attention_limit: int | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """The process's environment, copied before any screen was built."""
+    dispatch: bool = True
+    """False: changes rows and starts nothing (a command on a deck that nobody supervises)."""
+    hold_after_unclean_stop: bool = False
+    """Comes up held, with a banner, where the last supervisor did not stop in order."""
+    on_lost: str = "ask"
+    """What becomes of a task whose process was lost: `ask`, `retry` or `fail`."""
+    no_input: bool = False
+    """Nobody will answer: an ask counts as failed."""
+    sweep_seconds: float = 5.0

@@ -1,0 +1,170 @@
+"""How attempts end, and what that does to their turns."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from batchdeck.core.agents.adapter import Outcome
+from batchdeck.core.deck.tasks import decide_task
+from batchdeck.core.deck.turns import put_hold, refresh_next, requeue
+from batchdeck.core.deck.work import Work
+from batchdeck.core.model.ask import Ask, AskState
+from batchdeck.core.model.conversation import Role
+from batchdeck.core.model.hold import Hold
+from batchdeck.core.model.task import COMPLETED, Status
+from batchdeck.core.model.turn import DECIDES_TASK, Turn, TurnState
+from batchdeck.core.store import changes as sql
+
+_STOPPED = frozenset({TurnState.CANCELLED, TurnState.SUPERSEDED})
+
+
+def ended(work: Work, turn_id: int, attempt: str, outcome: Outcome) -> None:
+    """An attempt has ended: late news of an older attempt, or of an ended turn, change nothing."""
+    turn = work.state.turns.get(turn_id)
+    if turn is None or turn.attempt != attempt or turn.ended_ms is not None:
+        return
+    _record_attempt(work, turn, attempt, outcome)
+    if outcome.session is not None:
+        work.keep_session(turn.conversation, outcome.session)
+    if outcome.surroundings is not None and turn.state is TurnState.RUNNING:
+        _hold_surroundings(work, turn, outcome)
+        return
+    if outcome.state is TurnState.QUEUED:
+        requeue(work, turn)
+        return
+    if outcome.state is TurnState.WAITING and outcome.question is not None:
+        _wait_for_answer(work, turn, outcome)
+        return
+    finish(work, turn, outcome)
+
+
+def _record_attempt(work: Work, turn: Turn, attempt: str, outcome: Outcome) -> None:
+    row = (
+        work.now_ms,
+        outcome.end,
+        outcome.exit_code,
+        outcome.leftovers,
+        outcome.error,
+        outcome.tokens_in,
+        outcome.tokens_out,
+        outcome.cost,
+        attempt,
+    )
+    work.changes.add(sql.END_ATTEMPT, row)
+    fields: dict[str, Any] = {"leftovers": outcome.leftovers} if outcome.leftovers else {}
+    work.emit(
+        "attempt.ended",
+        turn,
+        attempt=attempt,
+        end=outcome.end,
+        exit_code=outcome.exit_code,
+        **fields,
+    )
+
+
+def _hold_surroundings(work: Work, turn: Turn, outcome: Outcome) -> None:
+    """A failure of the surroundings ends nothing: the agent or the folder is held, with why."""
+    reason = outcome.error or "it could not be started"
+    what = f"agent:{turn.agent}"
+    if outcome.surroundings == "folder" and turn.folder is not None:
+        what = f"folder:{turn.folder.key}"
+    requeue(work, turn)
+    if what not in work.state.holds:
+        put_hold(work, Hold(what=what, by="batchdeck", reason=reason, at_ms=work.now_ms))
+
+
+def _wait_for_answer(work: Work, turn: Turn, outcome: Outcome) -> None:
+    """The process is gone and has left a question: the slots are free, the folder is not."""
+    question = outcome.question
+    assert question is not None
+    work.scheduler.release_slots(turn)
+    waiting = replace(turn, state=TurnState.WAITING, exit_code=outcome.exit_code)
+    work.put_turn(waiting)
+    if outcome.text:
+        work.add_message(turn, Role.AGENT, outcome.text)
+    ask = Ask(
+        id=work.state.next.ask,
+        turn=turn.id,
+        question=question.question,
+        choices=question.choices,
+        schema=question.schema,
+        default=question.default,
+        opened_ms=work.now_ms,
+    )
+    work.state.next.ask += 1
+    work.put_ask(ask, is_open=True)
+    if turn.task is not None and turn.trigger in DECIDES_TASK:
+        work.set_status(turn.task, Status.BLOCKED)
+    work.emit("ask.opened", turn, ask=str(ask.id), question=ask.question, choices=ask.choices)
+
+
+def finish(work: Work, turn: Turn, outcome: Outcome) -> Turn:
+    """A live turn comes to its end, for good.
+
+    What was completed elsewhere wins over the worker's later verdict.
+    """
+    work.scheduler.release(turn)
+    if outcome.state is not TurnState.SUCCEEDED and _done_elsewhere(work, turn):
+        outcome = replace(outcome, state=TurnState.SUPERSEDED)
+    final = replace(
+        turn,
+        state=outcome.state,
+        ended_ms=work.now_ms,
+        exit_code=outcome.exit_code,
+        error=turn.error if turn.error and outcome.state in _STOPPED else outcome.error,
+    )
+    work.put_turn(final)
+    if outcome.text:
+        work.add_message(final, Role.AGENT, outcome.text)
+    _after_end(work, final)
+    return final
+
+
+def _done_elsewhere(work: Work, turn: Turn) -> bool:
+    if turn.task is None or turn.trigger not in DECIDES_TASK:
+        return False
+    return work.state.tasks[turn.task].status in COMPLETED
+
+
+def end_waiting(work: Work, turn: Turn, state: TurnState, error: str | None = None) -> Turn:
+    """A turn that waited for a person, or in the queue, comes to its end."""
+    if turn.state is TurnState.WAITING:
+        work.scheduler.vacate(turn)
+        _close_asks(work, turn)
+    else:
+        work.scheduler.remove(turn.id)
+    final = replace(turn, state=state, ended_ms=work.now_ms, error=error)
+    work.put_turn(final)
+    _after_end(work, final)
+    return final
+
+
+def _close_asks(work: Work, turn: Turn) -> None:
+    for ask in [ask for ask in work.state.asks.values() if ask.turn == turn.id]:
+        closed = replace(ask, state=AskState.CANCELLED, answered_ms=work.now_ms)
+        work.put_ask(closed, is_open=False)
+
+
+def _after_end(work: Work, turn: Turn) -> None:
+    work.state.tally_end(turn, work.now_ms)
+    fields: dict[str, Any] = {"state": turn.state, "exit_code": turn.exit_code}
+    fields["lane"] = turn.lane
+    if turn.error is not None:
+        fields["error"] = turn.error
+    work.emit("turn.finished", turn, **fields)
+    refresh_next(work, turn)
+    if turn.task is not None and turn.trigger in DECIDES_TASK:
+        decide_task(work, turn, work.state.tasks[turn.task])
+
+
+def stop_turn(work: Work, turn: Turn, by: str) -> Turn:
+    """Cancels a queued or waiting turn, or has a running one ended."""
+    if turn.state in (TurnState.QUEUED, TurnState.WAITING):
+        return end_waiting(work, turn, TurnState.CANCELLED, f"cancelled by {by}")
+    if turn.state is TurnState.STOPPING:
+        return turn
+    stopping = replace(turn, state=TurnState.STOPPING, error=f"stopped by {by}")
+    work.put_turn(stopping)
+    work.stops.append(turn.id)
+    return stopping

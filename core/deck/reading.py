@@ -1,0 +1,128 @@
+"""What is read of a deck beside its state: output, events, messages, what an attempt needs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import anyio.to_thread
+
+from batchdeck.core.agents.adapter import Assignment
+from batchdeck.core.deck.state import DeckState
+from batchdeck.core.errors import NotFound
+from batchdeck.core.executors import runner
+from batchdeck.core.model.conversation import Message
+from batchdeck.core.model.event import Event
+from batchdeck.core.model.turn import Turn
+from batchdeck.core.paths import DeckPaths
+from batchdeck.core.port import OutputPage
+from batchdeck.core.store import rows
+from batchdeck.core.store.connection import Connection
+from batchdeck.core.store.results import with_results
+
+
+class Reader:
+    """Reads through a connection that cannot write, and from the attempts' files."""
+
+    def __init__(self, connection: Connection, paths: DeckPaths) -> None:
+        self._connection = connection
+        self.paths = paths
+
+    async def events(self, after: int, limit: int) -> Sequence[Event]:
+        """Events after a `seq`, oldest first; a negative `after`: the latest ones."""
+        if after < 0:
+            found = await self._connection.rows(
+                "SELECT * FROM (SELECT * FROM events ORDER BY seq DESC LIMIT ?) ORDER BY seq",
+                (limit,),
+            )
+        else:
+            found = await self._connection.rows(
+                "SELECT * FROM events WHERE seq > ? ORDER BY seq LIMIT ?", (after, limit)
+            )
+        events = [rows.event_from(row) for row in found]
+        if any(event.kind == "batch.finished" for event in events):
+            return await self._connection.run(lambda raw: with_results(raw, events))
+        return events
+
+    async def messages(self, conversation: int) -> Sequence[Message]:
+        """A conversation's messages, oldest first; a task's begins with its prompt."""
+        found = await self._connection.rows(
+            "SELECT 0 AS id, conversation, coalesce(turn, 0) AS turn, 'operator' AS role, "
+            "prompt AS text, updated_ms AS at_ms FROM tasks WHERE conversation = ? "
+            "UNION ALL SELECT id, conversation, turn, role, text, at_ms FROM messages "
+            "WHERE conversation = ? ORDER BY id",
+            (conversation, conversation),
+        )
+        return [rows.message_from(row) for row in found]
+
+    async def fingerprints(self, batch: str) -> dict[str, str]:
+        """What each task of a batch was when it was added, by its key."""
+        found = await self._connection.rows(
+            "SELECT key, fingerprint FROM tasks WHERE batch = ?", (batch,)
+        )
+        return {row["key"]: row["fingerprint"] for row in found}
+
+    async def delivered(self, delivery_id: str) -> int | None:
+        """The turn that a delivery already made."""
+        found = await self._connection.rows(
+            "SELECT turn FROM receipts WHERE delivery_id = ?", (delivery_id,)
+        )
+        return found[0]["turn"] if found else None
+
+    async def output(self, turn: Turn | None, turn_id: int, start: int, limit: int) -> OutputPage:
+        """A piece of the latest attempt's output; of one that left no file, its final text.
+
+        Raises:
+            NotFound: no such turn.
+        """
+        if turn is None:
+            found = await self._connection.rows(f"{rows.SELECT_TURNS} WHERE id = ?", (turn_id,))
+            if not found:
+                raise NotFound(f"There is no turn #{turn_id}.")
+            turn = rows.turn_from(found[0], {})
+        ended = turn.ended_ms is not None
+        if turn.attempt is not None:
+            path = self.paths.run(turn.attempt) / runner.OUTPUT
+            page = await anyio.to_thread.run_sync(read_page, path, start, limit, ended)
+            if page is not None:
+                return page
+        found = await self._connection.rows(
+            "SELECT text FROM messages WHERE turn = ? AND role = 'agent' ORDER BY id", (turn.id,)
+        )
+        text = "\n".join(row["text"] for row in found).encode("utf-8", "replace")
+        begin = max(0, len(text) + start) if start < 0 else start
+        return OutputPage(begin, text[begin : begin + limit], len(text), ended)
+
+    def assignment(
+        self, state: DeckState, turn: Turn, prompt: str, environment: Mapping[str, str]
+    ) -> Assignment:
+        """Everything an agent needs to begin the turn's latest attempt."""
+        assert turn.attempt is not None
+        task = None if turn.task is None else state.tasks[turn.task]
+        return Assignment(
+            turn=turn.id,
+            attempt=turn.attempt,
+            number=turn.attempts,
+            agent=state.agents[turn.agent],
+            prompt=prompt,
+            run=self.paths.run(turn.attempt),
+            folder=None if turn.folder is None else Path(turn.folder.path),
+            folder_key=None if turn.folder is None else turn.folder.key,
+            task=None if task is None else task.key,
+            batch=turn.batch,
+            session=state.conversations[turn.conversation].session,
+            environment=environment,
+        )
+
+
+def read_page(path: Path, start: int, limit: int, ended: bool) -> OutputPage | None:
+    """A piece of a file; None where there is no file."""
+    try:
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            begin = max(0, size + start) if start < 0 else start
+            file.seek(begin)
+            return OutputPage(begin, file.read(limit), size, ended)
+    except FileNotFoundError:
+        return None

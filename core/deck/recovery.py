@@ -1,0 +1,93 @@
+"""What an earlier supervisor left running: settled by evidence, before anything is admitted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import anyio.to_thread
+
+from batchdeck.core.deck.dispatcher import Dispatcher, fenced, interrupted
+from batchdeck.core.deck.engine import Engine
+from batchdeck.core.deck.letters import Ended
+from batchdeck.core.deck.options import DeckOptions
+from batchdeck.core.deck.reading import Reader
+from batchdeck.core.deck.state import DeckState
+from batchdeck.core.model.turn import LIVE, Turn, TurnState
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What became of the turns that were running."""
+
+    adopted: int = 0
+    fenced: int = 0
+    interrupted: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.adopted + self.fenced + self.interrupted
+
+    @property
+    def words(self) -> str:
+        if not self.total:
+            return "Nothing was running."
+        parts = [
+            (self.adopted, "taken over or found ended"),
+            (self.fenced, "never started and queued again"),
+            (self.interrupted, "interrupted and queued again"),
+        ]
+        told = ", ".join(f"{number} {what}" for number, what in parts if number)
+        return f"Of {self.total} running turns: {told}."
+
+
+async def settle_attempts(
+    engine: Engine,
+    dispatcher: Dispatcher,
+    state: DeckState,
+    reader: Reader,
+    options: DeckOptions,
+) -> Found:
+    """Settles each turn that was running: adopted, fenced, or back at its place.
+
+    Killed in the middle, it may simply be run again: fencing is idempotent, adopting changes
+    nothing, and each letter is one transaction.
+    """
+    live = [state.turns[turn] for turn in tuple(state.live)]
+    adopted: list[Turn] = []
+    counts = {"fenced": 0, "interrupted": 0}
+    for turn in live:
+        kind = state.agents[turn.agent].kind
+        if turn.attempt is None or not dispatcher.outlives(kind):
+            engine.post(Ended(turn.id, turn.attempt or "", interrupted()))
+            counts["interrupted"] += 1
+        elif await anyio.to_thread.run_sync(
+            dispatcher.never_started, kind, reader.paths.run(turn.attempt)
+        ):
+            engine.post(Ended(turn.id, turn.attempt, fenced()))
+            counts["fenced"] += 1
+        else:
+            adopted.append(turn)
+    await engine.settle()
+    if options.dispatch:
+        _adopt(engine, dispatcher, state, reader, adopted, options)
+    return Found(adopted=len(adopted), **counts)
+
+
+def _adopt(
+    engine: Engine,
+    dispatcher: Dispatcher,
+    state: DeckState,
+    reader: Reader,
+    adopted: list[Turn],
+    options: DeckOptions,
+) -> None:
+    dispatcher.set_limit(max(1, len(adopted)))
+    for turn in adopted:
+        assignment = reader.assignment(state, turn, "", options.environment)
+        dispatcher.launch(turn, assignment, adopt=True)
+        if turn.state is TurnState.STOPPING:
+            dispatcher.stop(turn.id)
+
+
+def was_live(turn: Turn) -> bool:
+    return turn.state in LIVE

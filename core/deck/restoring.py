@@ -1,0 +1,127 @@
+"""Builds the state in memory from what is stored."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from batchdeck.core.deck.scheduler import Scheduler
+from batchdeck.core.deck.state import DeckState
+from batchdeck.core.model.task import ADMISSIBLE, SETTLED, Status, Task
+from batchdeck.core.model.turn import (
+    DECIDES_TASK,
+    ENDED,
+    LIVE,
+    Trigger,
+    Turn,
+    TurnState,
+)
+from batchdeck.core.rules.limits import effective_agent_limit, effective_limit
+from batchdeck.core.store.load import Stored
+from batchdeck.core.view import AgentTally, DeckView
+
+
+def state_from(stored: Stored, deck: str) -> DeckState:
+    """The state that `stored` describes; the scheduler is built from it by `scheduler_for`."""
+    state = DeckState(deck=deck)
+    state.agents = {agent.name: agent for agent in stored.agents}
+    state.batches = {batch.name: batch for batch in stored.batches}
+    state.limits = {limit.name: limit for limit in stored.limits}
+    state.holds = {hold.what: hold for hold in stored.holds}
+    state.asks = {ask.id: ask for ask in stored.asks}
+    state.conversations = {found.id: found for found in stored.conversations}
+    state.folders = {folder.key: row for row, folder in stored.folders.items()}
+    state.defined_folders = dict(stored.defined_folders)
+    state.tallies = {
+        agent: AgentTally(done=good, failed=bad) for agent, (good, bad) in stored.tallies.items()
+    }
+    state.draining = stored.facts.get("draining") == "1"
+    for name, last in stored.last_ids.items():
+        setattr(state.next, name, last + 1)
+    state.revision = stored.last_ids.get("event", 0)
+    for task in stored.tasks:
+        state.put_task(task)
+    for turn in stored.turns:
+        state.put_turn(with_task(turn, state))
+    return state
+
+
+def with_task(turn: Turn, state: DeckState) -> Turn:
+    """A queued turn with what its task's status and dependencies mean for it now."""
+    if turn.state is not TurnState.QUEUED or turn.task is None:
+        return turn
+    task = state.tasks[turn.task]
+    if turn.trigger not in DECIDES_TASK:
+        return replace(turn, lane=task.status)
+    return replace(
+        turn,
+        depends_on=state.open_dependencies(task.depends_on),
+        blocked=not admits(task, turn.trigger),
+    )
+
+
+def admits(task: Task, trigger: Trigger) -> bool:
+    """Whether the task's status lets a turn of this trigger start."""
+    if task.status in ADMISSIBLE:
+        return True
+    if trigger is Trigger.RETRY:
+        return task.status is Status.FAILED
+    return trigger is Trigger.ANSWER and task.status is Status.BLOCKED
+
+
+def only_limits_left(turn: Turn, state: DeckState, now_ms: int) -> bool:
+    """Whether nothing but limits, folders and holds of others can be in a queued turn's way."""
+    return (
+        turn.state is TurnState.QUEUED
+        and turn.held_by is None
+        and turn.authorised
+        and not turn.depends_on
+        and not turn.blocked
+        and turn.not_before_ms <= now_ms
+        and f"turn:{turn.id}" not in state.holds
+        and state.first_in_order(turn)
+    )
+
+
+def scheduler_for(state: DeckState, now_ms: int) -> Scheduler:
+    """A scheduler that stands where the state stands."""
+    scheduler = Scheduler()
+    view = state.snapshot(now_ms)
+    sync_limits(scheduler, view)
+    sync_holds(scheduler, view)
+    for turn in state.turns.values():
+        if turn.state in LIVE:
+            scheduler.take(turn)
+        elif turn.state is TurnState.WAITING:
+            scheduler.occupy(turn)
+        elif turn.state not in ENDED and only_limits_left(turn, state, now_ms):
+            scheduler.add(turn)
+    return scheduler
+
+
+def sync_limits(scheduler: Scheduler, view: DeckView) -> None:
+    """Gives the scheduler every number in force."""
+    scheduler.set_limit("global", effective_limit(view, "global"))
+    for agent in view.agents:
+        scheduler.set_limit(f"agent:{agent}", effective_agent_limit(view, agent))
+    for name in view.limits:
+        if not name.startswith("agent:"):
+            scheduler.set_limit(name, effective_limit(view, name))
+
+
+def sync_holds(scheduler: Scheduler, view: DeckView) -> None:
+    """Closes what is held, and the whole deck while it drains or too many turns wait."""
+    attention = effective_limit(view, "attention")
+    overloaded = attention is not None and view.waiting >= attention
+    scheduler.set_closed("global", "deck" in view.holds or view.draining or overloaded)
+    for what in view.holds:
+        kind, _, name = what.partition(":")
+        if kind in ("agent", "batch"):
+            scheduler.set_closed(what, True)
+        elif kind == "folder":
+            scheduler.hold_folder(name)
+
+
+def settled(state: DeckState, batch: str) -> bool:
+    """Whether every task of a batch has come to its end."""
+    counts = state.task_counts.get(batch, {})
+    return all(not count or status in SETTLED for status, count in counts.items())

@@ -1,0 +1,315 @@
+"""A deck's state in memory: what the writer works on, and the views it publishes."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any
+
+from batchdeck.core.model.agent import Agent
+from batchdeck.core.model.ask import Ask
+from batchdeck.core.model.batch import Batch, BatchState
+from batchdeck.core.model.conversation import Conversation
+from batchdeck.core.model.hold import Hold
+from batchdeck.core.model.limit import DEFAULT_AGENT_CAP, DEFAULT_GLOBAL_CAP, Limit
+from batchdeck.core.model.task import Status, Task
+from batchdeck.core.model.turn import DECIDES_TASK, ENDED, LIVE, Turn, TurnState
+from batchdeck.core.rules.standing import limit_names
+from batchdeck.core.view import AgentTally, DeckView, Pulse
+
+KEPT_ENDED = 2_000
+"""Ended turns that stay in memory, for the screen; older ones are in the store."""
+
+
+@dataclass(slots=True)
+class NextIds:
+    """The next free id of each kind; ids come from here, so that rows can be named before they
+    are written."""
+
+    turn: int = 1
+    task: int = 1
+    conversation: int = 1
+    message: int = 1
+    batch: int = 1
+    folder: int = 1
+    ask: int = 1
+    event: int = 1
+
+
+@dataclass(slots=True)
+class DeckState:
+    """Everything the rules need, changed by the writer alone."""
+
+    deck: str = ""
+    turns: dict[int, Turn] = field(default_factory=dict)
+    tasks: dict[int, Task] = field(default_factory=dict)
+    agents: dict[str, Agent] = field(default_factory=dict)
+    tallies: dict[str, AgentTally] = field(default_factory=dict)
+    batches: dict[str, Batch] = field(default_factory=dict)
+    limits: dict[str, Limit] = field(default_factory=dict)
+    holds: dict[str, Hold] = field(default_factory=dict)
+    asks: dict[int, Ask] = field(default_factory=dict)
+    conversations: dict[int, Conversation] = field(default_factory=dict)
+    folders: dict[str, int] = field(default_factory=dict)
+    """Row ids of known folders by key."""
+    defined_folders: dict[str, str] = field(default_factory=dict)
+    pulses: dict[int, Pulse] = field(default_factory=dict)
+    next: NextIds = field(default_factory=NextIds)
+    draining: bool = False
+    fault: str | None = None
+    banner: str | None = None
+    supervised: bool = True
+    max_parallel_cap: int = DEFAULT_GLOBAL_CAP
+    parallelism_limit_cap: int = DEFAULT_AGENT_CAP
+
+    # derived, kept as rows change
+    running_by: dict[str, int] = field(default_factory=dict)
+    queued_by: dict[str, int] = field(default_factory=dict)
+    live: dict[int, None] = field(default_factory=dict)
+    counts: dict[TurnState, int] = field(default_factory=dict)
+    forced: int = 0
+    task_counts: dict[str, dict[Status, int]] = field(default_factory=dict)
+    task_ids: dict[tuple[str, str], int] = field(default_factory=dict)
+    children: dict[int, list[int]] = field(default_factory=dict)
+    """Tasks that depend on a task."""
+    sequences: dict[str, list[int]] = field(default_factory=dict)
+    """Turns that have not ended, per target and conversation, in the order of receipt."""
+    contended: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    ended: deque[int] = field(default_factory=deque)
+    unfinished: dict[str, int] = field(default_factory=dict)
+    """Per batch: its turns that have not ended and decide a task."""
+    waiting: dict[int, None] = field(default_factory=dict)
+    revision: int = 0
+    _published: dict[str, Any] = field(default_factory=dict)
+    _stale: set[str] = field(default_factory=set)
+
+    # -- changing rows
+
+    def put_turn(self, turn: Turn) -> Turn | None:
+        """Takes in a new or changed turn, and returns what it was before."""
+        before = self.turns.get(turn.id)
+        if before is not None:
+            self._count(before, -1)
+        elif turn.state not in ENDED:
+            self._enter_sequences(turn)
+        self.turns[turn.id] = turn
+        self._count(turn, 1)
+        if turn.state in ENDED and (before is None or before.state not in ENDED):
+            if before is not None:
+                self._leave_sequences(turn)
+            self._keep_recent(turn.id)
+        self._stale.add("turns")
+        return before
+
+    def _count(self, turn: Turn, step: int) -> None:
+        state = turn.state
+        self.counts[state] = self.counts.get(state, 0) + step
+        if state in ENDED:
+            return
+        if turn.batch is not None and turn.trigger in DECIDES_TASK:
+            self.unfinished[turn.batch] = self.unfinished.get(turn.batch, 0) + step
+        if state is TurnState.WAITING:
+            if step > 0:
+                self.waiting[turn.id] = None
+            else:
+                self.waiting.pop(turn.id, None)
+            return
+        counts = self.queued_by if state is TurnState.QUEUED else self.running_by
+        for name in limit_names(turn):
+            counts[name] = counts.get(name, 0) + step
+        if state in LIVE:
+            if turn.forced:
+                self.forced += step
+            if step > 0:
+                self.live[turn.id] = None
+            else:
+                self.live.pop(turn.id, None)
+
+    def _keep_recent(self, turn: int) -> None:
+        self.ended.append(turn)
+        while len(self.ended) > KEPT_ENDED:
+            self.turns.pop(self.ended.popleft(), None)
+
+    def sequence_names(self, turn: Turn) -> tuple[str, ...]:
+        conversation = f"conversation:{turn.conversation}"
+        if turn.target is None:
+            return (conversation,)
+        return (f"target:{turn.target}", conversation)
+
+    def _enter_sequences(self, turn: Turn) -> None:
+        for name in self.sequence_names(turn):
+            members = self.sequences.setdefault(name, [])
+            members.append(turn.id)
+            if len(members) > 1:
+                members.sort(
+                    key=lambda id: (
+                        (self.turns[id].position, id) if id in self.turns else (turn.position, id)
+                    )
+                )
+                self.contended[name] = tuple(members)
+
+    def _leave_sequences(self, turn: Turn) -> None:
+        for name in self.sequence_names(turn):
+            members = self.sequences.get(name)
+            if members is None:
+                continue
+            if turn.id in members:
+                members.remove(turn.id)
+            if len(members) > 1:
+                self.contended[name] = tuple(members)
+            else:
+                self.contended.pop(name, None)
+            if not members:
+                del self.sequences[name]
+
+    def first_in_order(self, turn: Turn) -> bool:
+        """Whether no earlier turn of its target or conversation has yet to end."""
+        return all(
+            (members := self.sequences.get(name)) is None or members[0] == turn.id
+            for name in self.sequence_names(turn)
+        )
+
+    def next_in_order(self, turn: Turn) -> list[Turn]:
+        """The turns that are now first where `turn` (which has ended) was."""
+        heads = {
+            members[0]
+            for name in self.sequence_names(turn)
+            if (members := self.sequences.get(name))
+        }
+        return [self.turns[head] for head in sorted(heads)]
+
+    def put_task(self, task: Task) -> Task | None:
+        """Takes in a new or changed task, and returns what it was before."""
+        before = self.tasks.get(task.id)
+        counts = self.task_counts.get(task.batch)
+        if counts is None:
+            counts = self.task_counts[task.batch] = {}
+        if before is not None:
+            counts[before.status] -= 1
+        else:
+            self.task_ids[task.batch, task.key] = task.id
+            for parent in task.depends_on:
+                self.children.setdefault(parent, []).append(task.id)
+        counts[task.status] = counts.get(task.status, 0) + 1
+        self.tasks[task.id] = task
+        self._stale.add("tasks")
+        return before
+
+    def touch(self, *names: str) -> None:
+        """Notes that mappings (by their field's name) changed."""
+        self._stale.update(names)
+
+    # -- views
+
+    @property
+    def running(self) -> int:
+        return len(self.live)
+
+    @property
+    def mode(self) -> str:
+        """The deck's mode in one word (`interface.md`)."""
+        if not self.supervised:
+            return "stopped"
+        if self.draining:
+            return "draining"
+        if "deck" in self.holds:
+            return "held"
+        if any(batch.state is BatchState.RUNNING for batch in self.batches.values()):
+            return "running"
+        return "running" if self.live or self.counts.get(TurnState.QUEUED) else "idle"
+
+    def snapshot(self, at_ms: int) -> DeckView:
+        """The state as it is, without copying: true until the next change, and not to be kept."""
+        return self._view(at_ms, self._as_it_is)
+
+    def publish(self, at_ms: int) -> DeckView:
+        """A view that stays as it is; only mappings that changed are copied."""
+        view = self._view(at_ms, self._copied)
+        self._stale.clear()
+        return view
+
+    def _as_it_is(self, _name: str, mapping: Mapping[Any, Any]) -> Mapping[Any, Any]:
+        return mapping
+
+    def _copied(self, name: str, mapping: Mapping[Any, Any]) -> Mapping[Any, Any]:
+        kept = self._published.get(name)
+        source = _SOURCE_OF.get(name, name)
+        if kept is None or source in self._stale:
+            kept = self._published[name] = MappingProxyType(dict(mapping))
+        return kept  # type: ignore[no-any-return]
+
+    def _view(self, at_ms: int, kept: Any) -> DeckView:
+        return DeckView(
+            revision=self.revision,
+            at_ms=at_ms,
+            deck=self.deck,
+            mode=self.mode,
+            fault=self.fault,
+            supervised=self.supervised,
+            running=len(self.live),
+            queued=self.counts.get(TurnState.QUEUED, 0),
+            waiting=len(self.waiting),
+            waiting_turns=tuple(self.waiting),
+            forced=self.forced,
+            running_by=kept("running_by", self.running_by),
+            queued_by=kept("queued_by", self.queued_by),
+            live=tuple(self.live),
+            in_order=kept("in_order", self.contended),
+            turns=kept("turns", self.turns),
+            tasks=kept("tasks", self.tasks),
+            agents=kept("agents", self.agents),
+            agent_tallies=kept("agent_tallies", self.tallies),
+            batches=kept("batches", self.batches),
+            task_counts=self._kept_counts(kept),
+            limits=kept("limits", self.limits),
+            holds=kept("holds", self.holds),
+            asks=kept("asks", self.asks),
+            pulses=kept("pulses", self.pulses),
+            draining=self.draining,
+            max_parallel_cap=self.max_parallel_cap,
+            parallelism_limit_cap=self.parallelism_limit_cap,
+            banner=self.banner,
+        )
+
+    def _kept_counts(self, kept: Any) -> Mapping[str, Mapping[Status, int]]:
+        if kept == self._as_it_is:
+            return self.task_counts
+        name = "task_counts"
+        if name not in self._published or "tasks" in self._stale:
+            copies = {batch: MappingProxyType(dict(c)) for batch, c in self.task_counts.items()}
+            self._published[name] = MappingProxyType(copies)
+        return self._published[name]  # type: ignore[no-any-return]
+
+    # -- small questions
+
+    def conversation_of(self, task: Task) -> Conversation:
+        return self.conversations[task.conversation]
+
+    def open_dependencies(self, depends_on: Iterable[int]) -> tuple[int, ...]:
+        """Those of the tasks that are not DONE or MERGED."""
+        done = (Status.DONE, Status.MERGED)
+        return tuple(task for task in depends_on if self.tasks[task].status not in done)
+
+    def tally_end(self, turn: Turn, at_ms: int) -> None:
+        """Counts an ended turn for its agent."""
+        tally = self.tallies.get(turn.agent, _NO_TALLY)
+        recent = (*tally.recent_ms[-63:], at_ms)
+        good = turn.state in (TurnState.SUCCEEDED, TurnState.SUPERSEDED)
+        bad = turn.state in (TurnState.FAILED, TurnState.INCOMPLETE, TurnState.LOST)
+        self.tallies[turn.agent] = replace(
+            tally, done=tally.done + good, failed=tally.failed + bad, recent_ms=recent
+        )
+        self._stale.add("tallies")
+
+
+_NO_TALLY = AgentTally()
+
+_SOURCE_OF = {
+    "running_by": "turns",
+    "queued_by": "turns",
+    "in_order": "turns",
+    "agent_tallies": "tallies",
+}
+"""Views' mappings that change with others."""

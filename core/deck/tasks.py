@@ -1,0 +1,198 @@
+"""A task's way to its end: what its turns decide, its retries, its dependants, its batch."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+
+from batchdeck.core.deck.restoring import settled
+from batchdeck.core.deck.turns import drop_queued, queue_turn
+from batchdeck.core.deck.work import Work
+from batchdeck.core.model.batch import Batch, BatchState, OnError
+from batchdeck.core.model.folder import Folder
+from batchdeck.core.model.task import COMPLETED, Status, Task
+from batchdeck.core.model.turn import DECIDES_TASK, Trigger, Turn, TurnState
+
+LONGEST_BACKOFF_SECONDS = 300
+
+_FAILURES = frozenset({TurnState.FAILED, TurnState.INCOMPLETE})
+
+
+def decide_task(work: Work, turn: Turn, task: Task) -> None:
+    """What the end of a turn that decides its task means for the task, and for its batch."""
+    if turn.state in (TurnState.SUCCEEDED, TurnState.SUPERSEDED):
+        if task.status not in COMPLETED:
+            task = work.set_status(task.id, Status.DONE, turn=turn.id)
+        complete_task(work, task)
+    elif turn.state in _FAILURES:
+        _fail_attempt(work, turn, task)
+    elif turn.state is TurnState.CANCELLED and turn.started_ms is not None:
+        _set_back(work, turn, task)
+    elif turn.state is TurnState.CANCELLED:
+        fail_task(work, task, turn.error or "cancelled", turn)
+    elif turn.state is TurnState.LOST:
+        fail_task(work, task, turn.error or "its process was lost", turn)
+    finish_batch(work, task.batch)
+
+
+def _set_back(work: Work, turn: Turn, task: Task) -> None:
+    """Stopped while it ran: READY, and held, so that it does not start again by itself."""
+    if task.status in COMPLETED:
+        return
+    task = work.set_status(task.id, Status.READY, turn=turn.id, error=turn.error)
+    again = queue_turn(
+        work,
+        agent=task.agent,
+        conversation=task.conversation,
+        trigger=Trigger.TASK,
+        title=task.title,
+        task=task,
+        lane=Status.READY,
+        folder=turn.folder,
+        target=turn.target,
+        priority=turn.priority,
+        position=turn.position,
+        held_by=(turn.error or "").removeprefix("stopped by ") or "operator",
+    )
+    work.put_task(replace(task, turn=again.id))
+
+
+def _fail_attempt(work: Work, turn: Turn, task: Task) -> None:
+    attempts = task.attempts + 1
+    task = replace(task, attempts=attempts)
+    work.put_task(task)
+    batch = work.state.batches[task.batch]
+    if attempts >= batch.max_attempts or batch.stopped_admitting:
+        fail_task(work, task, turn.error or "failed", turn)
+        return
+    task = work.set_status(task.id, Status.FAILED, turn=turn.id, error=turn.error)
+    retry = queue_turn(
+        work,
+        agent=task.agent,
+        conversation=task.conversation,
+        trigger=Trigger.RETRY,
+        title=task.title,
+        task=task,
+        lane=Status.FAILED,
+        folder=turn.folder,
+        target=turn.target,
+        priority=turn.priority,
+        position=turn.position,
+        not_before_ms=work.now_ms + backoff_ms(attempts),
+    )
+    work.put_task(replace(work.state.tasks[task.id], turn=retry.id))
+
+
+def backoff_ms(attempts: int) -> int:
+    """How long a retry waits: 2^n seconds, at most 5 minutes, jittered by a quarter."""
+    seconds = min(2**attempts, LONGEST_BACKOFF_SECONDS)
+    return int(seconds * 1000 * random.uniform(0.75, 1.0))
+
+
+def fail_task(work: Work, task: Task, error: str, turn: Turn | None = None) -> None:
+    """The task has failed for good; those that need it fail with it, and `on_error` acts."""
+    number = None if turn is None else turn.id
+    if task.status in COMPLETED:
+        return
+    task = work.set_status(task.id, Status.FAILED, turn=number, error=error)
+    _fail_children(work, task)
+    batch = work.state.batches[task.batch]
+    if batch.on_error is OnError.FAIL and not batch.stopped_admitting:
+        _stop_admitting(work, batch)
+
+
+def dependency_error(parent: Task) -> str:
+    """The error of a task that fails without a turn because of another; also recognises it."""
+    return f"dependency {parent.key} failed"
+
+
+def _fail_children(work: Work, parent: Task) -> None:
+    for child_id in work.state.children.get(parent.id, ()):
+        child = work.state.tasks[child_id]
+        if child.status in (Status.FAILED, *COMPLETED):
+            continue
+        waiting = queued_turns(work, child)
+        child = work.set_status(child.id, Status.FAILED, error=dependency_error(parent))
+        for turn in waiting:
+            drop_queued(work, turn, dependency_error(parent))
+        _fail_children(work, child)
+
+
+def queued_turns(work: Work, task: Task) -> Sequence[Turn]:
+    """The task's queued turns that decide it."""
+    members = work.state.sequences.get(f"conversation:{task.conversation}", ())
+    turns = (work.state.turns[member] for member in members)
+    return [t for t in turns if t.state is TurnState.QUEUED and t.trigger in DECIDES_TASK]
+
+
+def _stop_admitting(work: Work, batch: Batch) -> None:
+    """`on_error: fail`: what runs goes on, what is queued does not start; its tasks stay READY."""
+    work.put_batch(replace(batch, stopped_admitting=True))
+    queued = [
+        turn
+        for turn in work.state.turns.values()
+        if turn.batch == batch.name
+        and turn.state is TurnState.QUEUED
+        and turn.trigger in DECIDES_TASK
+    ]
+    for turn in queued:
+        drop_queued(work, turn, "the batch has failed")
+
+
+def complete_task(work: Work, parent: Task) -> None:
+    """Those that need the task may go on; those that failed only because of it are READY again."""
+    for child_id in work.state.children.get(parent.id, ()):
+        child = work.state.tasks[child_id]
+        if child.status is Status.FAILED and child.error == dependency_error(parent):
+            child = work.set_status(child.id, Status.READY)
+            begin_task(work, child)
+        for turn in queued_turns(work, child):
+            left = work.state.open_dependencies(child.depends_on)
+            if left != turn.depends_on:
+                work.requeue_changed(replace(turn, depends_on=left))
+
+
+def begin_task(
+    work: Work,
+    task: Task,
+    *,
+    trigger: Trigger = Trigger.TASK,
+    folder: Folder | None = None,
+    lane: Status | None = None,
+) -> Turn:
+    """Queues the turn of a task that has none."""
+    latest = None if task.turn is None else work.state.turns.get(task.turn)
+    turn = queue_turn(
+        work,
+        agent=task.agent,
+        conversation=task.conversation,
+        trigger=trigger,
+        title=task.title,
+        task=task,
+        lane=task.status if lane is None else lane,
+        folder=folder if latest is None or folder is not None else latest.folder,
+        target=task.target,
+        priority=task.priority,
+        position=None if latest is None else latest.position,
+    )
+    work.put_task(replace(work.state.tasks[task.id], turn=turn.id))
+    return turn
+
+
+def finish_batch(work: Work, name: str) -> None:
+    """Ends a batch whose tasks have all come to their end, or, having failed, when all is still."""
+    batch = work.state.batches[name]
+    if batch.state is not BatchState.RUNNING or work.state.unfinished.get(name):
+        return
+    if not batch.stopped_admitting and not settled(work.state, name):
+        return
+    counts = work.state.task_counts.get(name, {})
+    failed = counts.get(Status.FAILED, 0)
+    if batch.stopped_admitting:
+        state = BatchState.FAILED
+    else:
+        state = BatchState.COMPLETED_WITH_ERRORS if failed else BatchState.COMPLETED
+    work.put_batch(replace(batch, state=state, ended_ms=work.now_ms))
+    done = sum(counts.get(status, 0) for status in COMPLETED)
+    work.emit("batch.finished", batch=name, state=state, done=done, failed=failed)

@@ -1,0 +1,132 @@
+"""A turn on its way in: queued, claimed, started, put back, dropped."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from batchdeck.core.deck.restoring import admits
+from batchdeck.core.deck.work import Work
+from batchdeck.core.model.conversation import Role
+from batchdeck.core.model.folder import Folder
+from batchdeck.core.model.hold import Hold
+from batchdeck.core.model.task import Status, Task
+from batchdeck.core.model.turn import DECIDES_TASK, Trigger, Turn, TurnState
+from batchdeck.core.store import changes as sql
+
+
+def queue_turn(
+    work: Work,
+    *,
+    agent: str,
+    conversation: int,
+    trigger: Trigger,
+    title: str,
+    task: Task | None = None,
+    lane: Status | None = None,
+    folder: Folder | None = None,
+    target: str | None = None,
+    priority: int = 0,
+    position: int | None = None,
+    not_before_ms: int = 0,
+    held_by: str | None = None,
+    authorised: bool = True,
+    text: str | None = None,
+) -> Turn:
+    """Inserts a turn; `text` is the operator's message where it is not the task's prompt."""
+    state = work.state
+    row_id = state.next.turn
+    state.next.turn += 1
+    if folder is not None:
+        work.know_folder(folder)
+    decides = task is not None and trigger in DECIDES_TASK
+    turn = Turn(
+        id=row_id,
+        agent=agent,
+        conversation=conversation,
+        trigger=trigger,
+        position=row_id if position is None else position,
+        priority=priority,
+        task=None if task is None else task.id,
+        batch=None if task is None else task.batch,
+        target=target,
+        folder=folder,
+        lane=lane,
+        not_before_ms=not_before_ms,
+        held_by=held_by,
+        authorised=authorised,
+        depends_on=state.open_dependencies(task.depends_on) if task and decides else (),
+        blocked=bool(task and decides and not admits(task, trigger)),
+        queued_ms=work.now_ms,
+        title=title,
+    )
+    work.put_turn(turn)
+    if text is not None:
+        work.add_message(turn, Role.OPERATOR, text)
+    work.emit("turn.queued", turn, trigger=trigger, position=turn.position)
+    work.refresh(turn)
+    return turn
+
+
+def claim(work: Work, turn: Turn, forced: tuple[str, ...] = (), by: str | None = None) -> Turn:
+    """Claims a turn whose slots are taken, and moves its task to IN_PROGRESS."""
+    running = work.claim(turn, forced, by)
+    if turn.task is not None and turn.trigger in DECIDES_TASK:
+        work.set_status(turn.task, Status.IN_PROGRESS, turn=turn.id)
+    return running
+
+
+def started(work: Work, turn: Turn, attempt: str, process: int | None) -> None:
+    """The agent of a claimed turn really works."""
+    if turn.attempt != attempt:
+        return
+    work.changes.add(sql.START_ATTEMPT, (work.now_ms, attempt))
+    work.emit("turn.started", turn, attempt=attempt, pid=process)
+
+
+def requeue(work: Work, turn: Turn, *, lane: Status | None = None) -> Turn:
+    """Puts a turn that was claimed, and proved not to run, back to its old place."""
+    work.scheduler.release(turn)
+    queued = replace(
+        turn,
+        state=TurnState.QUEUED,
+        forced=(),
+        forced_by=None,
+        started_ms=None,
+        lane=turn.lane if lane is None else lane,
+    )
+    if turn.task is not None and turn.trigger in DECIDES_TASK:
+        task = work.state.tasks[turn.task]
+        if task.status is Status.IN_PROGRESS:
+            work.set_status(task.id, queued.lane or Status.READY)
+    work.put_turn(queued)
+    work.refresh(queued)
+    return queued
+
+
+def drop_queued(work: Work, turn: Turn, error: str) -> None:
+    """Cancels a queued turn whose task is already decided."""
+    work.scheduler.remove(turn.id)
+    final = replace(turn, state=TurnState.CANCELLED, ended_ms=work.now_ms, error=error)
+    work.put_turn(final)
+    work.emit("turn.finished", final, state=final.state, exit_code=None, lane=final.lane)
+    refresh_next(work, final)
+
+
+def refresh_next(work: Work, turn: Turn) -> None:
+    """Lets the scheduler know the turns that `turn`, now ended, stood before."""
+    for following in work.state.next_in_order(turn):
+        if following.state is TurnState.QUEUED:
+            work.refresh(following)
+
+
+def put_hold(work: Work, hold: Hold) -> None:
+    """Stops admissions for what the hold names (`deck`, `agent:`, `batch:`, `folder:KEY`)."""
+    work.state.holds[hold.what] = hold
+    work.state.touch("holds")
+    work.changes.add(sql.SAVE_HOLD, (hold.what, hold.by, hold.reason, hold.at_ms))
+    kind, _, name = hold.what.partition(":")
+    if kind in ("agent", "batch"):
+        work.scheduler.set_closed(hold.what, True)
+    elif kind == "folder":
+        work.scheduler.hold_folder(name)
+    work.emit("hold", by=hold.by, what=hold.what, reason=hold.reason)

@@ -1,0 +1,282 @@
+"""One transaction in the making: rows changed in memory, and what is to be written of them."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from batchdeck.core.deck.restoring import only_limits_left
+from batchdeck.core.deck.scheduler import Scheduler
+from batchdeck.core.deck.state import DeckState
+from batchdeck.core.model.ask import Ask
+from batchdeck.core.model.batch import Batch
+from batchdeck.core.model.conversation import Conversation, Role
+from batchdeck.core.model.event import Event
+from batchdeck.core.model.folder import Folder
+from batchdeck.core.model.task import Status, Task
+from batchdeck.core.model.turn import Turn, TurnState
+from batchdeck.core.store import changes as sql
+from batchdeck.core.store.changes import Changes
+from batchdeck.core.store.rows import (
+    ask_values,
+    batch_values,
+    event_values,
+    forced_text,
+    task_values,
+    turn_values,
+)
+from batchdeck.core.view import DeckView
+
+
+@dataclass(slots=True)
+class Work:
+    """What the letters of one round do to the state, until it is on disk.
+
+    Handlers check first and change afterwards: one that raises must have changed nothing.
+    """
+
+    state: DeckState
+    scheduler: Scheduler
+    now_ms: int
+    changes: Changes = field(default_factory=Changes)
+    events: list[Event] = field(default_factory=list)
+    launches: list[int] = field(default_factory=list)
+    """Turns that are claimed by this transaction."""
+    stops: list[int] = field(default_factory=list)
+    """Running turns whose process is to be ended once this is on disk."""
+    due: list[tuple[int, int]] = field(default_factory=list)
+    """`(not_before_ms, turn)` of turns to look at again."""
+    after: list[Callable[[], None]] = field(default_factory=list)
+    """What is to be called once this is on disk."""
+    _turn_states: dict[int, TurnState | None] = field(default_factory=dict)
+    _claimed: dict[int, Turn] = field(default_factory=dict)
+    """Claimed turns as they were before."""
+    _tasks: set[int] = field(default_factory=set)
+
+    @property
+    def view(self) -> DeckView:
+        """The state as it is now; not to be kept."""
+        return self.state.snapshot(self.now_ms)
+
+    # -- turns
+
+    def put_turn(self, turn: Turn) -> None:
+        """Takes in a new or changed turn, and notes that it is to be written."""
+        before = self.state.put_turn(turn)
+        if turn.id not in self._turn_states:
+            self._turn_states[turn.id] = None if before is None else before.state
+
+    def refresh(self, turn: Turn) -> None:
+        """Lets the scheduler know a queued turn that may have become eligible, or stopped being."""
+        if only_limits_left(turn, self.state, self.now_ms):
+            self.scheduler.add(turn)
+            return
+        self.scheduler.remove(turn.id)
+        if turn.state is TurnState.QUEUED and turn.not_before_ms > self.now_ms:
+            self.due.append((turn.not_before_ms, turn.id))
+
+    def requeue_changed(self, turn: Turn) -> None:
+        """Takes in a queued turn whose place or lane changed."""
+        self.scheduler.remove(turn.id)
+        self.put_turn(turn)
+        self.refresh(turn)
+
+    def claim(self, turn: Turn, forced: tuple[str, ...] = (), by: str | None = None) -> Turn:
+        """Makes a queued turn running; its slots are already taken in the scheduler."""
+        attempt = uuid.uuid4().hex
+        running = replace(
+            turn,
+            state=TurnState.RUNNING,
+            attempt=attempt,
+            attempts=turn.attempts + 1,
+            forced=forced,
+            forced_by=by,
+            started_ms=self.now_ms,
+            error=None,
+        )
+        self.state.put_turn(running)
+        self._claimed[turn.id] = turn
+        self.changes.claims.append(
+            (
+                turn.id,
+                attempt,
+                running.attempts,
+                turn.lane,
+                forced_text(forced),
+                by,
+                self.now_ms,
+            )
+        )
+        version = self.state.agents[turn.agent].version
+        row = (attempt, turn.id, running.attempts, version, self.now_ms)
+        self.changes.add(sql.INSERT_ATTEMPT, row)
+        self.launches.append(turn.id)
+        self.emit("turn.claimed", running, attempt=attempt, number=running.attempts)
+        return running
+
+    # -- other rows
+
+    def put_task(self, task: Task) -> None:
+        """Takes in a changed task; new ones come by `add_task`."""
+        self.state.put_task(task)
+        self._tasks.add(task.id)
+
+    def add_task(self, task: Task, prompt: str, fingerprint: str) -> None:
+        self.state.put_task(task)
+        self.changes.add(sql.INSERT_TASK, task_values(task, prompt, fingerprint))
+        for needed in task.depends_on:
+            self.changes.add(sql.INSERT_DEPENDENCY, (task.id, needed))
+
+    def set_status(
+        self,
+        task_id: int,
+        status: Status,
+        *,
+        turn: int | None = None,
+        error: str | None = None,
+        by: str | None = None,
+    ) -> Task:
+        """Moves a task, and lets its queued turns know."""
+        before = self.state.tasks[task_id]
+        task = replace(
+            before,
+            status=status,
+            turn=before.turn if turn is None else turn,
+            error=error,
+            updated_ms=self.now_ms,
+        )
+        self.put_task(task)
+        if before.status is not status:
+            self.emit("task.status", task=task, by=by, before=before.status, status=status)
+        return task
+
+    def put_batch(self, batch: Batch) -> None:
+        self.state.batches[batch.name] = batch
+        self.state.touch("batches")
+        self.changes.add(sql.SAVE_BATCH, batch_values(batch))
+
+    def put_ask(self, ask: Ask, *, is_open: bool) -> None:
+        if is_open:
+            self.state.asks[ask.id] = ask
+        else:
+            self.state.asks.pop(ask.id, None)
+        self.state.touch("asks")
+        self.changes.add(sql.SAVE_ASK, ask_values(ask))
+
+    def new_conversation(self, agent: str, task: int | None, title: str) -> Conversation:
+        row_id = self.state.next.conversation
+        self.state.next.conversation += 1
+        found = Conversation(id=row_id, agent=agent, task=task, title=title)
+        self.state.conversations[row_id] = found
+        self.changes.add(sql.INSERT_CONVERSATION, (row_id, agent, task, None, title, self.now_ms))
+        return found
+
+    def keep_session(self, conversation: int, session: str) -> None:
+        """Remembers the program's own id of a conversation."""
+        found = self.state.conversations[conversation]
+        if found.session != session:
+            self.state.conversations[conversation] = replace(found, session=session)
+            self.changes.add(sql.SAVE_SESSION, (session, conversation))
+
+    def add_message(self, turn: Turn, role: Role, text: str) -> None:
+        row_id = self.state.next.message
+        self.state.next.message += 1
+        row = (row_id, turn.conversation, turn.id, role, text, self.now_ms)
+        self.changes.add(sql.INSERT_MESSAGE, row)
+
+    def know_folder(self, folder: Folder) -> None:
+        """Gives a folder its row, with all that is above it, the first time it is seen."""
+        if folder.key in self.state.folders:
+            return
+        row_id = self.state.next.folder
+        self.state.next.folder += 1
+        self.state.folders[folder.key] = row_id
+        self.changes.add(sql.INSERT_FOLDER, (row_id, folder.key, folder.path))
+        for depth, key in enumerate(dict.fromkeys((folder.key, *folder.above))):
+            self.changes.add(sql.INSERT_ABOVE, (row_id, key, depth))
+
+    def keep_fact(self, key: str, value: str) -> None:
+        self.changes.add(sql.SAVE_FACT, (key, value))
+
+    # -- events
+
+    def emit(
+        self,
+        kind: str,
+        turn: Turn | None = None,
+        *,
+        task: Task | None = None,
+        batch: str | None = None,
+        agent: str | None = None,
+        by: str | None = None,
+        **fields: Any,
+    ) -> None:
+        """Notes an event, about a turn, a task or neither."""
+        if turn is not None:
+            batch, agent = turn.batch, turn.agent
+            if turn.task is not None:
+                task = self.state.tasks.get(turn.task)
+        if task is not None and batch is None:
+            batch = task.batch
+        event = Event(
+            seq=self.state.next.event,
+            at_ms=self.now_ms,
+            kind=kind,
+            turn=None if turn is None else turn.id,
+            task=None if task is None else task.name,
+            batch=batch,
+            agent=agent,
+            by=by,
+            fields=fields,
+        )
+        self.state.next.event += 1
+        self.events.append(event)
+        self.changes.add(sql.INSERT_EVENT, event_values(event))
+
+    # -- writing
+
+    def close(self) -> Changes:
+        """The finished transaction."""
+        for turn_id, before in self._turn_states.items():
+            turn = self._claimed.get(turn_id) or self.state.turns.get(turn_id)
+            if turn is not None:
+                self._write_turn(turn, before)
+        for task_id in self._tasks:
+            task = self.state.tasks[task_id]
+            self.changes.add(
+                sql.UPDATE_TASK,
+                (task.status, task.turn, task.attempts, task.error, task.updated_ms, task.id),
+            )
+        return self.changes
+
+    def _write_turn(self, turn: Turn, before: TurnState | None) -> None:
+        folder = None if turn.folder is None else self.state.folders[turn.folder.key]
+        if before is None:
+            self.changes.add(sql.INSERT_TURN, turn_values(turn, folder))
+            return
+        self.changes.add(
+            sql.UPDATE_TURN,
+            (
+                turn.state,
+                turn.priority,
+                folder,
+                turn.lane,
+                turn.not_before_ms,
+                turn.held_by,
+                int(turn.authorised),
+                forced_text(turn.forced),
+                turn.forced_by,
+                turn.attempt,
+                turn.attempts,
+                turn.started_ms,
+                turn.ended_ms,
+                turn.exit_code,
+                turn.error,
+                turn.title,
+                turn.agent,
+                turn.id,
+                before,
+            ),
+        )

@@ -1,0 +1,90 @@
+"""Where a deck and its files live, and with which modes."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from batchdeck.core.errors import BadInput
+
+DECK_FOLDER = ".batchdeck"
+DECK_VARIABLE = "BATCHDECK_DECK"
+
+
+@dataclass(frozen=True, slots=True)
+class DeckPaths:
+    """The files of one deck."""
+
+    root: Path
+
+    @property
+    def database(self) -> Path:
+        return self.root / "deck.db"
+
+    @property
+    def lock(self) -> Path:
+        return self.root / "lock"
+
+    @property
+    def runs(self) -> Path:
+        return self.root / "runs"
+
+    @property
+    def socket(self) -> Path:
+        return self.root / "control.sock"
+
+    @property
+    def config(self) -> Path:
+        return self.root / "config.yaml"
+
+    @property
+    def log(self) -> Path:
+        return self.root / "batchdeck.log"
+
+    def run(self, attempt: str) -> Path:
+        """An attempt's own folder."""
+        return self.runs / attempt
+
+    def make(self) -> None:
+        """Makes the deck's folders, mode 0700 whatever the umask.
+
+        Raises:
+            BadInput: the folder cannot be made or written, or others could write to it.
+        """
+        try:
+            for folder in (self.root, self.runs):
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                _check_ours(folder)
+                os.chmod(folder, 0o700)
+        except OSError as error:
+            raise BadInput(
+                f"{self.root} cannot be used as a deck: {error.strerror or error}."
+            ) from error
+        if not os.access(self.root, os.W_OK | os.X_OK):
+            raise BadInput(f"{self.root} cannot be written to, so it cannot be used as a deck.")
+
+
+def _check_ours(folder: Path) -> None:
+    status = folder.lstat()
+    if stat.S_ISLNK(status.st_mode) or not stat.S_ISDIR(status.st_mode):
+        raise BadInput(f"{folder} is not a folder of its own (a link or a file).")
+    if status.st_uid != os.geteuid():
+        raise BadInput(f"{folder} belongs to somebody else, so it cannot be used as a deck.")
+
+
+def find_deck(option: str | None, environment: Mapping[str, str], here: Path) -> DeckPaths:
+    """The deck that is meant: `--deck`, `BATCHDECK_DECK`, or the nearest one upward from `here`.
+
+    Where there is none, `here/.batchdeck`, which is made when first needed.
+    """
+    named = option or environment.get(DECK_VARIABLE)
+    if named:
+        return DeckPaths((here / named).absolute())
+    for folder in (here, *here.parents):
+        candidate = folder / DECK_FOLDER
+        if candidate.is_dir() and (candidate / "deck.db").exists():
+            return DeckPaths(candidate)
+    return DeckPaths(here / DECK_FOLDER)

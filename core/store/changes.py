@@ -1,0 +1,196 @@
+"""What one transaction is to write, collected as values and written in one go."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from batchdeck.core.errors import StoreError
+from batchdeck.core.store.rows import (
+    ASK_COLUMNS,
+    BATCH_COLUMNS,
+    EVENT_COLUMNS,
+    TASK_COLUMNS,
+    TURN_COLUMNS,
+)
+
+
+class GuardRefused(StoreError):
+    """The database refused a claim: what is in memory is not what is on disk."""
+
+
+def _insert(table: str, columns: Sequence[str], verb: str = "INSERT") -> str:
+    marks = ", ".join("?" * len(columns))
+    return f"{verb} INTO {table} ({', '.join(columns)}) VALUES ({marks})"
+
+
+INSERT_FOLDER = "INSERT INTO folders (id, key, path) VALUES (?, ?, ?)"
+INSERT_ABOVE = "INSERT INTO folders_above (folder, above, depth) VALUES (?, ?, ?)"
+DEFINE_FOLDER = "INSERT OR REPLACE INTO defined_folders (name, path) VALUES (?, ?)"
+SAVE_AGENT = (
+    "INSERT INTO agents (name, definition, version, origin, changed_ms, removed) "
+    "VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET definition = excluded.definition, "
+    "version = excluded.version, origin = excluded.origin, changed_ms = excluded.changed_ms, "
+    "removed = excluded.removed"
+)
+SAVE_BATCH = (
+    _insert("batches", BATCH_COLUMNS)
+    + " ON CONFLICT (id) DO UPDATE SET "
+    + ", ".join(f"{name} = excluded.{name}" for name in BATCH_COLUMNS[2:])
+)
+SAVE_BATCH_PLAN = "UPDATE batches SET budget = ?, foreach = ? WHERE id = ?"
+INSERT_CONVERSATION = (
+    "INSERT INTO conversations (id, agent, task, session, title, created_ms) "
+    "VALUES (?, ?, ?, ?, ?, ?)"
+)
+SAVE_SESSION = "UPDATE conversations SET session = ? WHERE id = ?"
+INSERT_TASK = _insert("tasks", TASK_COLUMNS)
+REPLAN_TASK = (
+    "UPDATE tasks SET title = ?, agent = ?, prompt = ?, priority = ?, target = ?, folder = ?, "
+    "issue = ?, fingerprint = ?, position = ? WHERE id = ?"
+)
+INSERT_DEPENDENCY = "INSERT OR IGNORE INTO dependencies (task, needs) VALUES (?, ?)"
+DROP_DEPENDENCIES = "DELETE FROM dependencies WHERE task = ?"
+UPDATE_TASK = (
+    "UPDATE tasks SET status = ?, turn = ?, attempts = ?, error = ?, updated_ms = ? WHERE id = ?"
+)
+INSERT_TURN = _insert("turns", TURN_COLUMNS)
+UPDATE_TURN = (
+    "UPDATE turns SET state = ?, priority = ?, folder = ?, lane = ?, not_before_ms = ?, "
+    "held_by = ?, authorised = ?, forced = ?, forced_by = ?, attempt = ?, attempts = ?, "
+    "started_ms = ?, ended_ms = ?, exit_code = ?, error = ?, title = ?, agent = ? "
+    "WHERE id = ? AND state = ?"
+)
+CLAIM = """
+UPDATE turns SET state = 'running', attempt = json_extract(claim.value, '$[1]'),
+    attempts = json_extract(claim.value, '$[2]'), lane = json_extract(claim.value, '$[3]'),
+    forced = json_extract(claim.value, '$[4]'), forced_by = json_extract(claim.value, '$[5]'),
+    started_ms = json_extract(claim.value, '$[6]')
+FROM json_each(?) AS claim
+WHERE turns.id = json_extract(claim.value, '$[0]') AND turns.state = 'queued'
+RETURNING turns.id, coalesce(
+    (SELECT text FROM messages WHERE turn = turns.id AND role = 'operator'),
+    (SELECT prompt FROM tasks WHERE tasks.id = turns.task), '') AS prompt
+"""
+INSERT_MESSAGE = (
+    "INSERT INTO messages (id, conversation, turn, role, text, at_ms) VALUES (?, ?, ?, ?, ?, ?)"
+)
+INSERT_ATTEMPT = (
+    "INSERT INTO attempts (id, turn, number, agent_version, claimed_ms) VALUES (?, ?, ?, ?, ?)"
+)
+START_ATTEMPT = "UPDATE attempts SET started_ms = ? WHERE id = ?"
+END_ATTEMPT = (
+    'UPDATE attempts SET ended_ms = ?, "end" = ?, exit_code = ?, leftovers = ?, error = ?, '
+    "tokens_in = ?, tokens_out = ?, cost = ? WHERE id = ? AND ended_ms IS NULL"
+)
+SAVE_ASK = _insert("asks", ASK_COLUMNS, "INSERT OR REPLACE")
+INSERT_RECEIPT = "INSERT INTO receipts (delivery_id, turn, at_ms) VALUES (?, ?, ?)"
+SAVE_LIMIT = (
+    "INSERT OR REPLACE INTO limits (name, value, binding, changed_by, changed_ms, origin, "
+    "explicit) VALUES (?, ?, ?, ?, ?, ?, ?)"
+)
+SAVE_HOLD = "INSERT OR REPLACE INTO holds (what, by, reason, at_ms) VALUES (?, ?, ?, ?)"
+DROP_HOLD = "DELETE FROM holds WHERE what = ?"
+SAVE_FACT = "INSERT OR REPLACE INTO facts (key, value) VALUES (?, ?)"
+INSERT_COMMAND = "INSERT INTO commands (id, kind, by, at_ms, receipt) VALUES (?, ?, ?, ?, ?)"
+INSERT_EVENT = _insert("events", EVENT_COLUMNS)
+
+_BEFORE_CLAIMS = (
+    INSERT_FOLDER,
+    INSERT_ABOVE,
+    DEFINE_FOLDER,
+    SAVE_AGENT,
+    SAVE_BATCH,
+    SAVE_BATCH_PLAN,
+    INSERT_CONVERSATION,
+    SAVE_SESSION,
+    INSERT_TASK,
+    REPLAN_TASK,
+    DROP_DEPENDENCIES,
+    INSERT_DEPENDENCY,
+    SAVE_LIMIT,
+    SAVE_HOLD,
+    DROP_HOLD,
+    END_ATTEMPT,
+    UPDATE_TURN,
+    INSERT_TURN,
+    INSERT_MESSAGE,
+    INSERT_RECEIPT,
+    SAVE_ASK,
+)
+_AFTER_CLAIMS = (
+    INSERT_ATTEMPT,
+    START_ATTEMPT,
+    UPDATE_TASK,
+    SAVE_FACT,
+    INSERT_COMMAND,
+    INSERT_EVENT,
+)
+
+_CHANGES_ONE_ROW_EACH = frozenset({UPDATE_TURN})
+"""A compare-and-set that finds nothing means that memory and disk disagree."""
+
+
+@dataclass(slots=True)
+class Changes:
+    """The rows of one transaction. Statements run in one fixed order, each over all its rows.
+
+    The order is such that slots are freed before claims take them, and that parents precede
+    children; within one statement rows keep the order in which they were added.
+    """
+
+    rows: dict[str, list[tuple[Any, ...]]] = field(default_factory=dict)
+    claims: list[tuple[Any, ...]] = field(default_factory=list)
+    """`(turn, attempt, attempts, lane, forced, forced_by, started_ms)`"""
+
+    def add(self, statement: str, row: tuple[Any, ...]) -> None:
+        rows = self.rows.get(statement)
+        if rows is None:
+            self.rows[statement] = [row]
+        else:
+            rows.append(row)
+
+    def __bool__(self) -> bool:
+        return bool(self.rows or self.claims)
+
+    def write(self, raw: sqlite3.Connection) -> dict[int, str]:
+        """Writes everything in one transaction; runs on the connection's thread.
+
+        Returns the prompts of the claimed turns by turn.
+
+        Raises:
+            GuardRefused: a claim or a change found the row in another state; nothing is written.
+            sqlite3.Error: nothing is written.
+        """
+        raw.execute("BEGIN IMMEDIATE")
+        try:
+            self._run(raw, _BEFORE_CLAIMS)
+            prompts = self._claim(raw)
+            self._run(raw, _AFTER_CLAIMS)
+            raw.execute("COMMIT")
+        except BaseException:
+            if raw.in_transaction:
+                raw.execute("ROLLBACK")
+            raise
+        return prompts
+
+    def _run(self, raw: sqlite3.Connection, statements: Iterable[str]) -> None:
+        for statement in statements:
+            rows = self.rows.get(statement)
+            if not rows:
+                continue
+            changed = raw.executemany(statement, rows).rowcount
+            if statement in _CHANGES_ONE_ROW_EACH and changed != len(rows):
+                raise GuardRefused("A turn on disk is not in the state it was thought to be in.")
+
+    def _claim(self, raw: sqlite3.Connection) -> dict[int, str]:
+        if not self.claims:
+            return {}
+        rows = raw.execute(CLAIM, (json.dumps(self.claims),)).fetchall()
+        if len(rows) != len(self.claims):
+            refused = {claim[0] for claim in self.claims} - {row[0] for row in rows}
+            raise GuardRefused(f"The database refused to start {sorted(refused)[:5]}.")
+        return {row[0]: row[1] for row in rows}

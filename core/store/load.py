@@ -1,0 +1,130 @@
+"""Reads a deck's state back from its file."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from dataclasses import dataclass, field
+
+from batchdeck.core.model.agent import Agent
+from batchdeck.core.model.ask import Ask
+from batchdeck.core.model.batch import Batch
+from batchdeck.core.model.conversation import Conversation
+from batchdeck.core.model.folder import Folder
+from batchdeck.core.model.hold import Hold
+from batchdeck.core.model.limit import Limit
+from batchdeck.core.model.task import Task
+from batchdeck.core.model.turn import Turn
+from batchdeck.core.store import rows
+
+
+@dataclass(slots=True)
+class Stored:
+    """A deck as its file has it."""
+
+    facts: dict[str, str] = field(default_factory=dict)
+    agents: list[Agent] = field(default_factory=list)
+    batches: list[Batch] = field(default_factory=list)
+    folders: dict[int, Folder] = field(default_factory=dict)
+    defined_folders: dict[str, str] = field(default_factory=dict)
+    conversations: list[Conversation] = field(default_factory=list)
+    tasks: list[Task] = field(default_factory=list)
+    turns: list[Turn] = field(default_factory=list)
+    """Every turn that has not ended, and the latest that have, by id."""
+    limits: list[Limit] = field(default_factory=list)
+    holds: list[Hold] = field(default_factory=list)
+    asks: list[Ask] = field(default_factory=list)
+    tallies: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Per agent: turns that succeeded, and those that did not."""
+    last_ids: dict[str, int] = field(default_factory=dict)
+
+
+_LAST_IDS = {
+    "turn": "turns",
+    "task": "tasks",
+    "conversation": "conversations",
+    "message": "messages",
+    "batch": "batches",
+    "folder": "folders",
+    "ask": "asks",
+}
+
+
+def load(raw: sqlite3.Connection, ended_turns: int) -> Stored:
+    """Everything that is not history, and the latest `ended_turns` ended turns.
+
+    One read transaction: all of it is of one moment.
+    """
+    raw.execute("BEGIN")
+    try:
+        return _load(raw, ended_turns)
+    finally:
+        raw.execute("ROLLBACK")
+
+
+def _load(raw: sqlite3.Connection, ended_turns: int) -> Stored:
+    stored = Stored()
+    stored.facts = {row["key"]: row["value"] for row in raw.execute("SELECT * FROM facts")}
+    agents = raw.execute("SELECT definition FROM agents WHERE removed = 0 ORDER BY name")
+    stored.agents = [rows.agent_from(json.loads(row[0])) for row in agents]
+    batches = raw.execute("SELECT * FROM batches ORDER BY id")
+    stored.batches = [rows.batch_from(row) for row in batches]
+    stored.folders = _folders(raw)
+    defined = raw.execute("SELECT name, path FROM defined_folders")
+    stored.defined_folders = {row["name"]: row["path"] for row in defined}
+    conversations = raw.execute("SELECT * FROM conversations ORDER BY id")
+    stored.conversations = [rows.conversation_from(row) for row in conversations]
+    stored.tasks = _tasks(raw)
+    stored.turns = _turns(raw, stored.folders, ended_turns)
+    limits = raw.execute("SELECT * FROM limits")
+    stored.limits = [rows.limit_from(row) for row in limits]
+    stored.holds = [rows.hold_from(row) for row in raw.execute("SELECT * FROM holds")]
+    asks = raw.execute("SELECT * FROM asks WHERE state = 'open' ORDER BY id")
+    stored.asks = [rows.ask_from(row) for row in asks]
+    stored.tallies = _tallies(raw)
+    for name, table in _LAST_IDS.items():
+        stored.last_ids[name] = raw.execute(f"SELECT max(id) FROM {table}").fetchone()[0] or 0
+    stored.last_ids["event"] = raw.execute("SELECT max(seq) FROM events").fetchone()[0] or 0
+    return stored
+
+
+def _folders(raw: sqlite3.Connection) -> dict[int, Folder]:
+    above: dict[int, list[str]] = {}
+    for row in raw.execute("SELECT folder, above FROM folders_above ORDER BY folder, depth"):
+        above.setdefault(row["folder"], []).append(row["above"])
+    return {
+        row["id"]: Folder(
+            path=row["path"],
+            key=row["key"],
+            above=tuple(key for key in above.get(row["id"], ()) if key != row["key"]),
+        )
+        for row in raw.execute("SELECT id, key, path FROM folders")
+    }
+
+
+def _tasks(raw: sqlite3.Connection) -> list[Task]:
+    needs: dict[int, list[int]] = {}
+    for row in raw.execute("SELECT task, needs FROM dependencies ORDER BY task, needs"):
+        needs.setdefault(row["task"], []).append(row["needs"])
+    return [
+        rows.task_from(row, tuple(needs.get(row["id"], ())))
+        for row in raw.execute(f"{rows.SELECT_TASKS} ORDER BY id")
+    ]
+
+
+def _turns(raw: sqlite3.Connection, folders: dict[int, Folder], ended_turns: int) -> list[Turn]:
+    open_turns = raw.execute(f"{rows.SELECT_TURNS} WHERE ended_ms IS NULL").fetchall()
+    ended = raw.execute(
+        f"{rows.SELECT_TURNS} WHERE ended_ms IS NOT NULL ORDER BY id DESC LIMIT ?", (ended_turns,)
+    ).fetchall()
+    found = [rows.turn_from(row, folders) for row in (*open_turns, *ended)]
+    return sorted(found, key=lambda turn: turn.id)
+
+
+def _tallies(raw: sqlite3.Connection) -> dict[str, tuple[int, int]]:
+    counted = raw.execute(
+        "SELECT agent, sum(state IN ('succeeded','superseded')) AS good, "
+        "sum(state IN ('failed','incomplete','lost')) AS bad "
+        "FROM turns WHERE ended_ms IS NOT NULL GROUP BY agent"
+    )
+    return {row["agent"]: (row["good"], row["bad"]) for row in counted}

@@ -1,0 +1,286 @@
+-- The deck. Times are UTC milliseconds; ids that people see are text, ids of rows are integers.
+
+CREATE TABLE facts (
+    key   TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE agents (
+    name       TEXT PRIMARY KEY,
+    definition TEXT NOT NULL,           -- JSON, as in a batch file; never a secret, names only
+    version    INTEGER NOT NULL,
+    origin     TEXT NOT NULL,           -- the file or the command it came from
+    changed_ms INTEGER NOT NULL,
+    removed    INTEGER NOT NULL DEFAULT 0
+) WITHOUT ROWID;
+
+CREATE TABLE batches (
+    id                 INTEGER PRIMARY KEY,
+    name               TEXT NOT NULL UNIQUE,
+    state              TEXT NOT NULL,
+    on_error           TEXT NOT NULL,
+    collect_to         TEXT,
+    interrupt          TEXT NOT NULL,
+    max_attempts       INTEGER NOT NULL CHECK (max_attempts >= 1),
+    reconcile_seconds  REAL NOT NULL,
+    budget             TEXT,
+    base               TEXT NOT NULL,
+    file               TEXT,
+    prepare            TEXT NOT NULL DEFAULT '[]',
+    foreach            TEXT,
+    created_ms         INTEGER NOT NULL,
+    ended_ms           INTEGER,
+    stopped_admitting  INTEGER NOT NULL DEFAULT 0,
+    committed          TEXT               -- a foreach's values after its barrier
+);
+
+CREATE TABLE folders (
+    id   INTEGER PRIMARY KEY,
+    key  TEXT NOT NULL UNIQUE,
+    path TEXT NOT NULL
+);
+
+-- Every folder with every folder above it, itself included: what the guard asks about overlap.
+CREATE TABLE folders_above (
+    folder INTEGER NOT NULL REFERENCES folders(id) ON DELETE CASCADE,
+    above  TEXT NOT NULL,
+    depth  INTEGER NOT NULL,
+    PRIMARY KEY (folder, above)
+) WITHOUT ROWID;
+CREATE INDEX folders_above_by_key ON folders_above(above, folder);
+
+CREATE TABLE defined_folders (
+    name TEXT PRIMARY KEY,
+    path TEXT NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE conversations (
+    id         INTEGER PRIMARY KEY,
+    agent      TEXT NOT NULL,
+    task       INTEGER,
+    session    TEXT,
+    title      TEXT NOT NULL DEFAULT '',
+    created_ms INTEGER NOT NULL
+);
+
+CREATE TABLE tasks (
+    id           INTEGER PRIMARY KEY,
+    key          TEXT NOT NULL,
+    batch        TEXT NOT NULL REFERENCES batches(name),
+    title        TEXT NOT NULL,
+    agent        TEXT NOT NULL,
+    prompt       TEXT NOT NULL,
+    status       TEXT NOT NULL CHECK (status IN
+        ('BACKLOG','READY','IN_PROGRESS','BLOCKED','FAILED','DONE','MERGED')),
+    conversation INTEGER NOT NULL REFERENCES conversations(id),
+    position     INTEGER NOT NULL,
+    priority     INTEGER NOT NULL,
+    target       TEXT,
+    folder       TEXT,
+    issue        TEXT,
+    turn         INTEGER,
+    attempts     INTEGER NOT NULL DEFAULT 0,
+    error        TEXT,
+    fingerprint  TEXT NOT NULL,
+    updated_ms   INTEGER NOT NULL,
+    UNIQUE (batch, key)
+);
+CREATE INDEX tasks_by_issue ON tasks(issue) WHERE issue IS NOT NULL;
+
+CREATE TABLE dependencies (
+    task  INTEGER NOT NULL REFERENCES tasks(id) ON DELETE CASCADE,
+    needs INTEGER NOT NULL REFERENCES tasks(id),
+    PRIMARY KEY (task, needs)
+) WITHOUT ROWID;
+CREATE INDEX dependencies_by_needs ON dependencies(needs);
+
+CREATE TABLE turns (
+    id            INTEGER PRIMARY KEY,
+    agent         TEXT NOT NULL,
+    conversation  INTEGER NOT NULL REFERENCES conversations(id),
+    trigger       TEXT NOT NULL,
+    position      INTEGER NOT NULL,
+    state         TEXT NOT NULL CHECK (state IN ('queued','running','stopping','waiting',
+        'succeeded','failed','incomplete','cancelled','lost','superseded')),
+    priority      INTEGER NOT NULL,
+    task          INTEGER REFERENCES tasks(id),
+    batch         TEXT,
+    target        TEXT,
+    folder        INTEGER REFERENCES folders(id) ON DELETE SET NULL,
+    lane          TEXT,
+    not_before_ms INTEGER NOT NULL DEFAULT 0,
+    held_by       TEXT,
+    authorised    INTEGER NOT NULL DEFAULT 1,
+    forced        TEXT NOT NULL DEFAULT '',   -- ',agent,global,': the gates it was sent past
+    forced_by     TEXT,
+    attempt       TEXT,
+    attempts      INTEGER NOT NULL DEFAULT 0,
+    queued_ms     INTEGER NOT NULL,
+    started_ms    INTEGER,
+    ended_ms      INTEGER,
+    exit_code     INTEGER,
+    error         TEXT,
+    title         TEXT NOT NULL DEFAULT '',
+    CHECK ((ended_ms IS NULL) = (state IN ('queued','running','stopping','waiting')))
+);
+CREATE INDEX turns_queued ON turns(id) WHERE state = 'queued';
+CREATE INDEX turns_live_by_agent ON turns(agent) WHERE state IN ('running','stopping');
+CREATE INDEX turns_live_by_lane ON turns(batch, lane) WHERE state IN ('running','stopping');
+CREATE INDEX turns_open_by_target ON turns(target, position, id)
+    WHERE ended_ms IS NULL AND target IS NOT NULL;
+CREATE INDEX turns_open_by_conversation ON turns(conversation, position, id)
+    WHERE ended_ms IS NULL;
+CREATE INDEX turns_in_folders ON turns(folder)
+    WHERE folder IS NOT NULL AND state IN ('running','stopping','waiting');
+CREATE INDEX turns_by_task ON turns(task) WHERE task IS NOT NULL;
+
+CREATE TABLE messages (
+    id           INTEGER PRIMARY KEY,
+    conversation INTEGER NOT NULL REFERENCES conversations(id),
+    turn         INTEGER NOT NULL REFERENCES turns(id),
+    role         TEXT NOT NULL CHECK (role IN ('operator','agent')),
+    text         TEXT NOT NULL,
+    at_ms        INTEGER NOT NULL
+);
+CREATE INDEX messages_by_conversation ON messages(conversation, id);
+CREATE INDEX messages_by_turn ON messages(turn);
+
+CREATE TABLE attempts (
+    id            TEXT PRIMARY KEY,
+    turn          INTEGER NOT NULL REFERENCES turns(id),
+    number        INTEGER NOT NULL,
+    agent_version INTEGER NOT NULL,
+    claimed_ms    INTEGER NOT NULL,
+    started_ms    INTEGER,
+    ended_ms      INTEGER,
+    "end"         TEXT,
+    exit_code     INTEGER,
+    leftovers     INTEGER NOT NULL DEFAULT 0,
+    error         TEXT,
+    tokens_in     INTEGER,
+    tokens_out    INTEGER,
+    cost          REAL
+) WITHOUT ROWID;
+CREATE INDEX attempts_by_turn ON attempts(turn);
+
+CREATE TABLE asks (
+    id          INTEGER PRIMARY KEY,
+    turn        INTEGER NOT NULL REFERENCES turns(id),
+    question    TEXT NOT NULL,
+    choices     TEXT NOT NULL DEFAULT '[]',
+    "schema"    TEXT,
+    "default"   TEXT,
+    alive       INTEGER NOT NULL,
+    state       TEXT NOT NULL,
+    answer      TEXT,
+    opened_ms   INTEGER NOT NULL,
+    answered_ms INTEGER,
+    answered_by TEXT
+);
+CREATE INDEX asks_open ON asks(turn) WHERE state = 'open';
+
+CREATE TABLE blockers (
+    id          INTEGER PRIMARY KEY,
+    task        INTEGER NOT NULL REFERENCES tasks(id),
+    ask         INTEGER REFERENCES asks(id),
+    question    TEXT NOT NULL,
+    state       TEXT NOT NULL CHECK (state IN ('open','answered','resolved')),
+    answer      TEXT,
+    opened_ms   INTEGER NOT NULL,
+    answered_ms INTEGER
+);
+CREATE INDEX blockers_by_task ON blockers(task);
+
+CREATE TABLE receipts (
+    delivery_id TEXT PRIMARY KEY,
+    turn        INTEGER NOT NULL REFERENCES turns(id),
+    at_ms       INTEGER NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE limits (
+    name       TEXT PRIMARY KEY,
+    value      INTEGER CHECK (value >= 0),
+    binding    INTEGER CHECK (binding >= 0),   -- what the guard counts against; NULL: nothing
+    changed_by TEXT NOT NULL DEFAULT '',
+    changed_ms INTEGER NOT NULL DEFAULT 0,
+    origin     TEXT NOT NULL DEFAULT 'default',
+    explicit   INTEGER NOT NULL DEFAULT 0
+) WITHOUT ROWID;
+
+CREATE TABLE holds (
+    what   TEXT PRIMARY KEY,
+    by     TEXT NOT NULL,
+    reason TEXT NOT NULL DEFAULT '',
+    at_ms  INTEGER NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE commands (
+    id      TEXT PRIMARY KEY,
+    kind    TEXT NOT NULL,
+    by      TEXT NOT NULL,
+    at_ms   INTEGER NOT NULL,
+    receipt TEXT NOT NULL              -- JSON
+) WITHOUT ROWID;
+
+CREATE TABLE events (
+    seq    INTEGER PRIMARY KEY,
+    at_ms  INTEGER NOT NULL,
+    kind   TEXT NOT NULL,
+    turn   INTEGER,
+    task   TEXT,
+    batch  TEXT,
+    agent  TEXT,
+    by     TEXT,
+    fields TEXT NOT NULL DEFAULT '{}'
+);
+
+-- The last word on every claim: a claim that would break a limit is ignored, and so not returned.
+-- It counts rows, never counters; a forced turn passes only the gates named in it, and no closed one.
+CREATE TRIGGER guard BEFORE UPDATE OF state ON turns
+WHEN NEW.state = 'running' AND OLD.state = 'queued'
+BEGIN
+    SELECT RAISE(IGNORE) WHERE
+        NEW.held_by IS NOT NULL OR NEW.authorised = 0
+        OR EXISTS (
+            SELECT 1 FROM limits WHERE name = 'global'
+            AND (SELECT count(*) FROM turns WHERE state IN ('running','stopping')) >= binding
+            AND (binding = 0 OR instr(NEW.forced, ',global,') = 0))
+        OR EXISTS (
+            SELECT 1 FROM limits WHERE name = 'agent:' || NEW.agent
+            AND (SELECT count(*) FROM turns
+                 WHERE state IN ('running','stopping') AND agent = NEW.agent) >= binding
+            AND (binding = 0 OR instr(NEW.forced, ',agent,') = 0))
+        OR (NEW.batch IS NOT NULL AND EXISTS (
+            SELECT 1 FROM limits WHERE name = 'batch:' || NEW.batch
+            AND (SELECT count(*) FROM turns
+                 WHERE state IN ('running','stopping') AND batch = NEW.batch) >= binding
+            AND (binding = 0 OR instr(NEW.forced, ',batch,') = 0)))
+        OR (NEW.batch IS NOT NULL AND NEW.lane IS NOT NULL AND EXISTS (
+            SELECT 1 FROM limits WHERE name = 'status:' || NEW.batch || '/' || NEW.lane
+            AND (SELECT count(*) FROM turns
+                 WHERE state IN ('running','stopping')
+                 AND batch = NEW.batch AND lane = NEW.lane) >= binding
+            AND (binding = 0 OR instr(NEW.forced, ',status,') = 0)))
+        OR (NEW.target IS NOT NULL AND EXISTS (
+            SELECT 1 FROM turns WHERE target = NEW.target AND ended_ms IS NULL
+            AND (position, id) < (NEW.position, NEW.id)))
+        OR EXISTS (
+            SELECT 1 FROM turns WHERE conversation = NEW.conversation AND ended_ms IS NULL
+            AND (position, id) < (NEW.position, NEW.id))
+        OR (NEW.folder IS NOT NULL AND EXISTS (
+            SELECT 1 FROM turns AS live JOIN folders AS theirs ON theirs.id = live.folder
+            JOIN folders AS mine ON mine.id = NEW.folder
+            WHERE live.folder IS NOT NULL AND live.ended_ms IS NULL
+            AND live.state IN ('running','stopping','waiting') AND (
+                EXISTS (SELECT 1 FROM folders_above
+                        WHERE folder = NEW.folder AND above = theirs.key)
+                OR EXISTS (SELECT 1 FROM folders_above
+                           WHERE folder = live.folder AND above = mine.key))));
+END;
+
+-- Ends are final.
+CREATE TRIGGER ends_are_final BEFORE UPDATE OF state ON turns
+WHEN OLD.ended_ms IS NOT NULL AND NEW.state <> OLD.state
+BEGIN
+    SELECT RAISE(ABORT, 'an ended turn never changes its state');
+END;

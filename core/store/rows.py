@@ -1,0 +1,330 @@
+"""One mapper per table: rows to frozen values and back, by named columns."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from typing import Any
+
+from batchdeck.core.model.agent import Agent, AgentKind, PromptVia
+from batchdeck.core.model.ask import Ask, AskState
+from batchdeck.core.model.batch import Batch, BatchState, Interrupt, OnError
+from batchdeck.core.model.conversation import Conversation, Message, Role
+from batchdeck.core.model.event import Event
+from batchdeck.core.model.folder import Folder
+from batchdeck.core.model.hold import Hold
+from batchdeck.core.model.limit import Limit
+from batchdeck.core.model.task import Status, Task
+from batchdeck.core.model.turn import Trigger, Turn, TurnState
+
+# -- turns
+
+TURN_COLUMNS = (
+    "id agent conversation trigger position state priority task batch target folder lane "
+    "not_before_ms held_by authorised forced forced_by attempt attempts queued_ms started_ms "
+    "ended_ms exit_code error title"
+).split()
+
+SELECT_TURNS = f"SELECT {', '.join(TURN_COLUMNS)} FROM turns"
+
+
+def forced_text(gates: tuple[str, ...]) -> str:
+    """Gates as the guard looks them up: `,agent,global,`."""
+    return f",{','.join(gates)}," if gates else ""
+
+
+def turn_values(turn: Turn, folder: int | None) -> tuple[Any, ...]:
+    """In the order of `TURN_COLUMNS`; `folder` is its row's id."""
+    return (
+        turn.id,
+        turn.agent,
+        turn.conversation,
+        turn.trigger,
+        turn.position,
+        turn.state,
+        turn.priority,
+        turn.task,
+        turn.batch,
+        turn.target,
+        folder,
+        turn.lane,
+        turn.not_before_ms,
+        turn.held_by,
+        int(turn.authorised),
+        forced_text(turn.forced),
+        turn.forced_by,
+        turn.attempt,
+        turn.attempts,
+        turn.queued_ms,
+        turn.started_ms,
+        turn.ended_ms,
+        turn.exit_code,
+        turn.error,
+        turn.title,
+    )
+
+
+def turn_from(row: sqlite3.Row, folders: Mapping[int, Folder]) -> Turn:
+    """A turn as stored; what depends on its task (`depends_on`, `blocked`) is the loader's."""
+    forced = row["forced"]
+    return Turn(
+        id=row["id"],
+        agent=row["agent"],
+        conversation=row["conversation"],
+        trigger=Trigger(row["trigger"]),
+        position=row["position"],
+        state=TurnState(row["state"]),
+        priority=row["priority"],
+        task=row["task"],
+        batch=row["batch"],
+        target=row["target"],
+        folder=None if row["folder"] is None else folders.get(row["folder"]),
+        lane=None if row["lane"] is None else Status(row["lane"]),
+        not_before_ms=row["not_before_ms"],
+        held_by=row["held_by"],
+        authorised=bool(row["authorised"]),
+        forced=tuple(forced.strip(",").split(",")) if forced else (),
+        forced_by=row["forced_by"],
+        attempt=row["attempt"],
+        attempts=row["attempts"],
+        queued_ms=row["queued_ms"],
+        started_ms=row["started_ms"],
+        ended_ms=row["ended_ms"],
+        exit_code=row["exit_code"],
+        error=row["error"],
+        title=row["title"],
+    )
+
+
+# -- tasks
+
+TASK_COLUMNS = (
+    "id key batch title agent prompt status conversation position priority target folder issue "
+    "turn attempts error fingerprint updated_ms"
+).split()
+
+SELECT_TASKS = (
+    "SELECT id, key, batch, title, agent, status, conversation, position, priority, target, "
+    "folder, issue, turn, attempts, error, updated_ms FROM tasks"
+)
+
+
+def task_values(task: Task, prompt: str, fingerprint: str) -> tuple[Any, ...]:
+    """In the order of `TASK_COLUMNS`."""
+    return (
+        task.id,
+        task.key,
+        task.batch,
+        task.title,
+        task.agent,
+        prompt,
+        task.status,
+        task.conversation,
+        task.position,
+        task.priority,
+        task.target,
+        task.folder,
+        task.issue,
+        task.turn,
+        task.attempts,
+        task.error,
+        fingerprint,
+        task.updated_ms,
+    )
+
+
+def task_from(row: sqlite3.Row, depends_on: tuple[int, ...]) -> Task:
+    return Task(
+        id=row["id"],
+        key=row["key"],
+        batch=row["batch"],
+        title=row["title"],
+        agent=row["agent"],
+        status=Status(row["status"]),
+        conversation=row["conversation"],
+        position=row["position"],
+        priority=row["priority"],
+        target=row["target"],
+        folder=row["folder"],
+        issue=row["issue"],
+        depends_on=depends_on,
+        turn=row["turn"],
+        attempts=row["attempts"],
+        error=row["error"],
+        updated_ms=row["updated_ms"],
+    )
+
+
+# -- batches
+
+BATCH_COLUMNS = (
+    "id name state on_error collect_to interrupt max_attempts reconcile_seconds base file prepare "
+    "created_ms ended_ms stopped_admitting"
+).split()
+
+
+def batch_values(batch: Batch) -> tuple[Any, ...]:
+    """In the order of `BATCH_COLUMNS`."""
+    return (
+        batch.id,
+        batch.name,
+        batch.state,
+        batch.on_error,
+        batch.collect_to,
+        batch.interrupt,
+        batch.max_attempts,
+        batch.reconciliation_interval_seconds,
+        batch.base,
+        batch.file,
+        json.dumps(batch.prepare),
+        batch.created_ms,
+        batch.ended_ms,
+        int(batch.stopped_admitting),
+    )
+
+
+def batch_from(row: sqlite3.Row) -> Batch:
+    return Batch(
+        id=row["id"],
+        name=row["name"],
+        state=BatchState(row["state"]),
+        on_error=OnError(row["on_error"]),
+        collect_to=row["collect_to"],
+        interrupt=Interrupt(row["interrupt"]),
+        max_attempts=row["max_attempts"],
+        reconciliation_interval_seconds=row["reconcile_seconds"],
+        base=row["base"],
+        file=row["file"],
+        prepare=tuple(tuple(step) for step in json.loads(row["prepare"])),
+        created_ms=row["created_ms"],
+        ended_ms=row["ended_ms"],
+        stopped_admitting=bool(row["stopped_admitting"]),
+    )
+
+
+# -- agents
+
+
+def agent_document(agent: Agent) -> dict[str, Any]:
+    """An agent's definition as JSON; it holds names of secrets, never secrets."""
+    document: dict[str, Any] = {}
+    for field in fields(agent):
+        value = getattr(agent, field.name)
+        if isinstance(value, Mapping):
+            value = dict(value)
+        document[field.name] = value
+    return document
+
+
+def agent_from(document: Mapping[str, Any]) -> Agent:
+    known = {field.name for field in fields(Agent)}
+    values = {name: value for name, value in document.items() if name in known}
+    values["kind"] = AgentKind(values["kind"])
+    values["prompt_via"] = PromptVia(values["prompt_via"])
+    values["command"] = tuple(values["command"])
+    values["pass_env"] = tuple(values["pass_env"])
+    return Agent(**values)
+
+
+# -- small ones
+
+
+def limit_from(row: sqlite3.Row) -> Limit:
+    return Limit(
+        name=row["name"],
+        value=row["value"],
+        changed_by=row["changed_by"],
+        changed_ms=row["changed_ms"],
+        origin=row["origin"],
+        explicit=bool(row["explicit"]),
+    )
+
+
+def hold_from(row: sqlite3.Row) -> Hold:
+    return Hold(what=row["what"], by=row["by"], reason=row["reason"], at_ms=row["at_ms"])
+
+
+def conversation_from(row: sqlite3.Row) -> Conversation:
+    return Conversation(
+        id=row["id"],
+        agent=row["agent"],
+        task=row["task"],
+        session=row["session"],
+        title=row["title"],
+    )
+
+
+def message_from(row: sqlite3.Row) -> Message:
+    return Message(
+        id=row["id"],
+        conversation=row["conversation"],
+        turn=row["turn"],
+        role=Role(row["role"]),
+        text=row["text"],
+        at_ms=row["at_ms"],
+    )
+
+
+ASK_COLUMNS = (
+    'id turn question choices "schema" "default" alive state answer opened_ms answered_ms '
+    "answered_by"
+).split()
+
+
+def ask_values(ask: Ask) -> tuple[Any, ...]:
+    """In the order of `ASK_COLUMNS`."""
+    values = asdict(ask)
+    values["choices"] = json.dumps(ask.choices)
+    values["alive"] = int(ask.alive)
+    return tuple(values[name.strip('"')] for name in ASK_COLUMNS)
+
+
+def ask_from(row: sqlite3.Row) -> Ask:
+    return Ask(
+        id=row["id"],
+        turn=row["turn"],
+        question=row["question"],
+        choices=tuple(json.loads(row["choices"])),
+        schema=row["schema"],
+        default=row["default"],
+        alive=bool(row["alive"]),
+        state=AskState(row["state"]),
+        answer=row["answer"],
+        opened_ms=row["opened_ms"],
+        answered_ms=row["answered_ms"],
+        answered_by=row["answered_by"],
+    )
+
+
+EVENT_COLUMNS = "seq at_ms kind turn task batch agent by fields".split()
+
+
+def event_values(event: Event) -> tuple[Any, ...]:
+    """In the order of `EVENT_COLUMNS`."""
+    return (
+        event.seq,
+        event.at_ms,
+        event.kind,
+        event.turn,
+        event.task,
+        event.batch,
+        event.agent,
+        event.by,
+        json.dumps(event.fields) if event.fields else "{}",
+    )
+
+
+def event_from(row: sqlite3.Row) -> Event:
+    return Event(
+        seq=row["seq"],
+        at_ms=row["at_ms"],
+        kind=row["kind"],
+        turn=row["turn"],
+        task=row["task"],
+        batch=row["batch"],
+        agent=row["agent"],
+        by=row["by"],
+        fields=json.loads(row["fields"]),
+    )
