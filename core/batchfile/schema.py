@@ -1,0 +1,259 @@
+"""The shape of a batch file and of a deck's configuration."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic_core import PydanticCustomError
+
+from batchdeck.core.agents.dialects.registry import OUTPUT_KINDS
+from batchdeck.core.batchfile.faults import nearest, shown
+from batchdeck.core.model.agent import AgentKind, PromptVia
+from batchdeck.core.model.batch import INBOX, Interrupt, OnError
+from batchdeck.core.model.task import Status
+
+
+def wrong(words: str) -> PydanticCustomError:
+    """A fault in words of our own."""
+    return PydanticCustomError("words", "{words}", {"words": words})
+
+
+# ---------------------------------------------------------------- kinds of values
+
+
+def _task_id(text: str) -> str:
+    if not text or text.startswith("#") or "/" in text or any(sign.isspace() for sign in text):
+        raise wrong(f"{shown(text)!r} is no id: expected text without '/', blanks and leading '#'")
+    return text
+
+
+def _name(text: str) -> str:
+    if not text or text.startswith("#") or any(sign in "/=,:" or sign.isspace() for sign in text):
+        raise wrong(
+            f"{shown(text)!r} is no name: expected text without '/', '=', ',', ':', blanks"
+            " and leading '#'"
+        )
+    return text
+
+
+def _batch_name(text: str) -> str:
+    if text == INBOX:
+        raise wrong(f"{INBOX!r} is the batch of tasks that were added without one: choose another")
+    return _name(text)
+
+
+def _limit(number: Any) -> int:
+    if isinstance(number, bool) or not isinstance(number, int) or number < 0:
+        hint = "; no limit of its own is null" if number in ("none", "None") else ""
+        raise wrong(
+            f"{shown(number)} is no limit: expected a whole number, 0 (closed) or more, or null"
+            + hint
+        )
+    return number
+
+
+def _pattern(text: str) -> str:
+    try:
+        re.compile(text, re.MULTILINE)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise wrong(f"{shown(text)!r} is no regular expression: {error}") from None
+    return text
+
+
+def _output_kind(text: str) -> str:
+    if text not in OUTPUT_KINDS:
+        raise wrong(f"{shown(text)!r} is no kind of output{nearest(text, OUTPUT_KINDS)}")
+    return text
+
+
+def _variable(text: str) -> str:
+    if not text or "=" in text or "\0" in text:
+        raise wrong(f"{shown(text)!r} is no name of a variable")
+    if text.startswith("BATCHDECK_"):
+        raise wrong(f"{shown(text)} is batchdeck's own")
+    return text
+
+
+def _address(text: str) -> str:
+    if not re.fullmatch(r"https?://[^\s/]+\S*", text):
+        raise wrong(f"{shown(text)!r} is no address: expected http:// or https://")
+    return text
+
+
+def _span(value: Any) -> Any:
+    """Seconds as one number, or as the lowest and the highest."""
+    ends = value if isinstance(value, list) else [value, value]
+    numbers = [end for end in ends if isinstance(end, int | float) and not isinstance(end, bool)]
+    if len(numbers) != 2 or len(ends) != 2 or not 0 <= numbers[0] <= numbers[1]:
+        raise wrong("expected a number of seconds, or [lowest, highest]")
+    return tuple(numbers) if isinstance(value, list) else value
+
+
+TaskId = Annotated[str, AfterValidator(_task_id)]
+Name = Annotated[str, AfterValidator(_name)]
+BatchName = Annotated[str, AfterValidator(_batch_name)]
+Filled = Annotated[str, Field(min_length=1)]
+Pattern = Annotated[str, AfterValidator(_pattern)]
+Variable = Annotated[str, AfterValidator(_variable)]
+Address = Annotated[str, AfterValidator(_address)]
+LimitNumber = Annotated[int, BeforeValidator(_limit)]
+Seconds = Annotated[float, Field(ge=0, le=1e9)]
+SomeSeconds = Annotated[float, Field(gt=0, le=1e9)]
+Count = Annotated[int, Field(ge=1, le=10**9)]
+Amount = Annotated[float, Field(ge=0, le=1e15)]
+Share = Annotated[float, Field(ge=0, le=1)]
+StatusName = Annotated[Status, Field(strict=False)]
+StatusLimits = dict[StatusName, LimitNumber | None]
+Command = Annotated[list[Filled], Field(min_length=1)]
+
+
+class Block(BaseModel):
+    """Keys that nobody knows are refused, and nothing is turned into something else."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+# ---------------------------------------------------------------- agents
+
+
+class Price(Block):
+    input: Amount
+    output: Amount
+
+
+class Script(Block):
+    seconds: Annotated[Any, BeforeValidator(_span)] = 0
+    fail: Share = 0
+    ask: Share = 0
+    lines: Annotated[int, Field(ge=0, le=100_000)] | None = None
+    seed: int | None = None
+
+
+class AgentBlock(Block):
+    kind: Annotated[AgentKind, Field(strict=False)]
+    command: Command | None = None
+    prompt_via: Annotated[PromptVia, Field(strict=False)] = PromptVia.STDIN
+    output: Annotated[str, AfterValidator(_output_kind)] = "text"
+    success_pattern: Pattern | None = None
+    failure_pattern: Pattern | None = None
+    parallelism_limit: LimitNumber | None = 1
+    serial: bool = False
+    folder: Filled | None = None
+    timeout_seconds: SomeSeconds | None = None
+    quiet_seconds: SomeSeconds = 300.0
+    linger_seconds: Seconds = 10.0
+    account: Filled | None = None
+    price: Price | None = None
+    env: dict[Variable, str] | None = None
+    pass_env: list[Variable] | None = None
+    base_url: Address | None = None
+    model: Filled | None = None
+    api_key_env: Variable | None = None
+    script: Script | None = None
+
+
+# ---------------------------------------------------------------- the batch file
+
+
+class TaskBlock(Block):
+    id: TaskId
+    agent: Filled
+    title: str | None = None
+    prompt: str | None = None
+    status: StatusName = Status.READY
+    depends_on: list[str] | None = None
+    target: Filled | None = None
+    folder: Filled | None = None
+    priority: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] = 0
+    issue: Filled | None = None
+
+
+class StepBlock(Block):
+    id: TaskId
+    agent: Filled
+    prompt: Filled
+    keep: Filled | None = None
+    writes: Filled | None = None
+    as_: Annotated[str | None, Field(alias="as", pattern="^(text|json|number)$")] = None
+    reducer: Annotated[str | None, Field(pattern="^(append|merge|sum|last)$")] = None
+    title: str | None = None
+    target: Filled | None = None
+    folder: Filled | None = None
+    priority: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] | None = None
+
+
+class ForeachBlock(Block):
+    items: list[Any] | dict[str, Any]
+    steps: Annotated[list[StepBlock], Field(min_length=1)]
+    max_active: LimitNumber = 4
+    max_outstanding: LimitNumber = 20
+    title: str | None = None
+    target: Filled | None = None
+    folder: Filled | None = None
+    priority: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] | None = None
+
+
+class Budget(Block):
+    tokens: Count | None = None
+    money: Amount | None = None
+    hard: bool = False
+
+
+class BatchBlock(Block):
+    name: BatchName | None = None
+    max_parallel: LimitNumber | None = None
+    max_parallel_by_status: StatusLimits | None = None
+    on_error: Annotated[OnError, Field(strict=False)] = OnError.SKIP
+    collect_to: Filled | None = None
+    interrupt: Annotated[Interrupt | None, Field(strict=False)] = None
+    reconciliation_interval_seconds: SomeSeconds | None = None
+    max_attempts: Count = 1
+    budget: Budget | None = None
+    agents: dict[Name, AgentBlock] | None = None
+    prepare: list[Command] | None = None
+    tasks: Annotated[list[TaskBlock], Field(max_length=100_000)] | None = None
+    foreach: ForeachBlock | None = None
+
+
+# ---------------------------------------------------------------- configuration
+
+
+class LimitsBlock(Block):
+    max_parallel: LimitNumber | None = None
+    max_parallel_by_status: StatusLimits | None = None
+
+
+class Retention(Block):
+    days: Amount | None = None
+    runs: Count | None = None
+    megabytes: Amount | None = None
+
+
+class TrackerBlock(Block):
+    kind: Annotated[str, Field(pattern="^(github|gitea)$")]
+    base_url: Address | None = None
+    token_env: Variable | None = None
+
+
+class Ui(Block):
+    theme: Filled | None = None
+    keymap: dict[Filled, str] | None = None
+    notifications: bool | Filled | None = None
+    mouse: bool | None = None
+    animations: bool | Filled | None = None
+
+
+class ConfigBlock(Block):
+    batch: LimitsBlock | None = None
+    agents: dict[Name, AgentBlock] | None = None
+    folders: dict[Name, Filled] | None = None
+    reconciliation_interval_seconds: SomeSeconds | None = None
+    max_parallel_cap: Count | None = None
+    parallelism_limit_cap: Count | None = None
+    attention_limit: LimitNumber | None = None
+    synchronous: Annotated[str | None, Field(pattern="^(full|normal)$")] = None
+    retention: Retention | None = None
+    tracker: TrackerBlock | None = None
+    ui: Ui | None = None
