@@ -1,0 +1,78 @@
+"""The operator's own keys: checked against the registry, faults reported and left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+
+from textual.binding import Binding
+from textual.keys import _character_to_key
+
+from batchdeck.tui.actions import ACTIONS, BY_ID
+
+_MOVES = frozenset(
+    {"up", "down", "left", "right", "pageup", "pagedown", "home", "end", "j", "k", "g", "G"}
+)
+"""Keys that tables and logs bind themselves."""
+
+
+def read_keymap(wanted: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+    """A keymap that can be used, and in words what of `wanted` cannot.
+
+    Args:
+        wanted: Keys by an action's id, several of them separated by commas.
+    """
+    good: dict[str, str] = {}
+    faults: list[str] = []
+    for action_id, keys in wanted.items():
+        fault = _fault(action_id, keys, good)
+        if fault is None:
+            good[action_id] = ",".join(_split(keys))
+        else:
+            faults.append(f"keymap: {fault}")
+    return good, faults
+
+
+def _fault(action_id: str, keys: object, good: Mapping[str, str]) -> str | None:
+    if action_id not in BY_ID:
+        near = get_close_matches(str(action_id), BY_ID, 1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        return f"there is no action {str(action_id)!r}{hint}"
+    if not isinstance(keys, str) or not _split(keys):
+        return f"{action_id} needs a key"
+    taken = _taken(action_id, good)
+    clash = next((key for key in _split(keys) if key in taken), None)
+    return None if clash is None else f"{clash} for {action_id} is already {taken[clash]}"
+
+
+def _taken(action_id: str, good: Mapping[str, str]) -> dict[str, str]:
+    """Which action has each key, apart from `action_id` itself."""
+    taken = dict.fromkeys(_MOVES, "a move")
+    for action in ACTIONS:
+        if action.id != action_id:
+            keys = good.get(action.id, action.keys)
+            taken.update(dict.fromkeys(_split(keys), action.id))
+    return taken
+
+
+def _split(keys: str) -> list[str]:
+    """The keys by the names that Textual gives them."""
+    parts = [part.strip() for part in keys.split(",")]
+    return [_character_to_key(part) if len(part) == 1 else part for part in parts if part]
+
+
+def shown_keys(binding_keys: str) -> str:
+    """Keys as people read them: `question_mark` is `?`."""
+    shown = [Binding(key, "").key for key in _split(binding_keys)]
+    return " ".join(_READABLE.get(key, key) for key in shown)
+
+
+_READABLE = {
+    "question_mark": "?",
+    "exclamation_mark": "!",
+    "slash": "/",
+    "colon": ":",
+    "plus": "+",
+    "minus": "-",
+    "escape": "esc",
+}

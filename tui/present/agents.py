@@ -1,0 +1,62 @@
+"""The rows of the agents' table: slots, queue, tally and the activity of the last minute."""
+
+from __future__ import annotations
+
+from batchdeck.core.model.agent import Agent
+from batchdeck.core.model.limit import agent_limit
+from batchdeck.core.rules.limits import effective_agent_limit
+from batchdeck.core.view import AgentTally, DeckView
+from batchdeck.tui.present.activity import activity_bar, slice_counts
+from batchdeck.tui.present.cells import Cell, Row, Tone
+from batchdeck.tui.present.durations import rough
+from batchdeck.tui.present.limits import limit_cell
+
+BAR_WIDTH = 12
+_NO_TALLY = AgentTally()
+
+
+def agent_rows(view: DeckView, now_ms: int) -> dict[str, Row]:
+    """Rows by the agent's name: agent, kind, running, queued, done, failed, last minute."""
+    most = _most_at_once(view, now_ms)
+    return {
+        agent.name: _agent_row(view, agent, now_ms, most)
+        for agent in view.agents.values()
+        if agent.name
+    }
+
+
+def _agent_row(view: DeckView, agent: Agent, now_ms: int, most: int) -> Row:
+    name = agent_limit(agent.name)
+    tally = view.agent_tallies.get(agent.name, _NO_TALLY)
+    limit = effective_agent_limit(view, agent.name)
+    return (
+        Cell(agent.name),
+        Cell(agent.kind.value, Tone.MUTED),
+        limit_cell(view.running_by.get(name, 0), limit, *_notes(view, agent, now_ms)),
+        _count(view.queued_by.get(name, 0)),
+        _count(tally.done),
+        Cell(str(tally.failed), Tone.FAILED if tally.failed else Tone.MUTED),
+        Cell(activity_bar(tally.recent_ms, now_ms, BAR_WIDTH, most), Tone.RUNNING),
+    )
+
+
+def _notes(view: DeckView, agent: Agent, now_ms: int) -> list[str]:
+    notes = ["held"] if f"agent:{agent.name}" in view.holds else []
+    until = view.cooldowns.get(agent.account or agent.name, 0)
+    if until > now_ms:
+        notes.append(f"cools {rough(until - now_ms)}")
+    if agent.one_at_a_time:
+        notes.append("serial")
+    return notes
+
+
+def _count(number: int) -> Cell:
+    return Cell(str(number), Tone.PLAIN if number else Tone.MUTED)
+
+
+def _most_at_once(view: DeckView, now_ms: int) -> int:
+    """The fullest slice of all bars, so that they are drawn to one scale."""
+    tallies = view.agent_tallies.values()
+    return max(
+        (max(slice_counts(tally.recent_ms, now_ms, BAR_WIDTH)) for tally in tallies), default=1
+    )

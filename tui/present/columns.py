@@ -1,0 +1,45 @@
+"""Which columns of a table are shown at a width, and how wide each one is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+GAP = 2
+"""Blank cells between two columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column; where it gets narrow, the highest `drop` goes first, and 0 never goes."""
+
+    label: str
+    width: int
+    drop: int = 0
+    right: bool = False
+    stretches: bool = False
+    """Takes what is left; `width` is then the least it needs."""
+
+
+class Placed(NamedTuple):
+    """A column that is shown: which one, and its width."""
+
+    number: int
+    width: int
+
+
+def place_columns(columns: Sequence[Column], room: int) -> tuple[Placed, ...]:
+    """The columns that fit into `room` cells, in their order."""
+    kept = list(range(len(columns)))
+    while _needed(columns, kept) > room and any(columns[index].drop for index in kept):
+        kept.remove(max(kept, key=lambda index: columns[index].drop))
+    spare = max(0, room - _needed(columns, kept))
+    return tuple(
+        Placed(index, columns[index].width + (spare if columns[index].stretches else 0))
+        for index in kept
+    )
+
+
+def _needed(columns: Sequence[Column], kept: Sequence[int]) -> int:
+    return sum(columns[index].width for index in kept) + GAP * (len(kept) - 1)

@@ -1,0 +1,82 @@
+"""The filter language: `status:READY agent:coder !text`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from batchdeck.core.model.task import Task
+from batchdeck.core.model.turn import ENDED, Turn
+
+Field = Callable[[Turn, "Task | None"], tuple[str, ...]]
+
+
+def _status(turn: Turn, task: Task | None) -> tuple[str, ...]:
+    """Its task's status now; while it has not ended, its lane too, which the slots count by."""
+    now = () if task is None else (task.status.value,)
+    return now if turn.state in ENDED or turn.lane is None else (*now, turn.lane.value)
+
+
+FIELDS: dict[str, Field] = {
+    "status": _status,
+    "state": lambda turn, task: (turn.state.value,),
+    "agent": lambda turn, task: (turn.agent,),
+    "batch": lambda turn, task: (turn.batch or "",),
+    "task": lambda turn, task: () if task is None else (task.key, task.name),
+    "target": lambda turn, task: (turn.target or "",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One word of a filter; without a field it is looked for in every text of the row."""
+
+    field: str | None
+    value: str
+    negated: bool = False
+
+    def passes(self, turn: Turn, task: Task | None) -> bool:
+        return self._fits(turn, task) is not self.negated
+
+    def _fits(self, turn: Turn, task: Task | None) -> bool:
+        if self.field is None:
+            return self.value in _searched(turn, task)
+        return any(value.lower() == self.value for value in FIELDS[self.field](turn, task))
+
+
+def _searched(turn: Turn, task: Task | None) -> str:
+    names = "" if task is None else f"{task.name} {task.title}"
+    return f"#{turn.id} {names} {turn.agent} {turn.state} {turn.title} {turn.error or ''}".lower()
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Terms that must all hold."""
+
+    text: str = ""
+    terms: tuple[Term, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.terms)
+
+    def passes(self, turn: Turn, task: Task | None) -> bool:
+        return all(term.passes(turn, task) for term in self.terms)
+
+
+NO_FILTER = Filter()
+
+
+def read_filter(text: str) -> Filter:
+    """A filter from what a person typed; a field that is not known is a text like any other."""
+    words = text.split()
+    terms = tuple(term for word in words if (term := _read_term(word)) is not None)
+    return Filter(" ".join(words), terms)
+
+
+def _read_term(word: str) -> Term | None:
+    negated, bare = word.startswith("!"), word.removeprefix("!").lower()
+    field, colon, value = bare.partition(":")
+    if colon and field in FIELDS:
+        # a field without its value is still being typed
+        return Term(field, value, negated) if value else None
+    return Term(None, bare, negated) if bare else None

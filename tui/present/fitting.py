@@ -1,0 +1,47 @@
+"""Text cut and padded to a number of terminal cells."""
+
+from __future__ import annotations
+
+import unicodedata
+
+from rich.cells import cell_len, set_cell_size
+
+from batchdeck.core.text import clean_line
+
+_MARKS_KEPT = 2
+"""Combining marks that one character may carry; more only smear over other lines."""
+
+
+def fit(text: str, width: int, *, right: bool = False) -> str:
+    """Exactly `width` cells of `text`, with `…` where it was cut; foreign text becomes inert."""
+    if width <= 0:
+        return ""
+    if not (text.isascii() and text.isprintable()):
+        text = without_piles(clean_line(text, 8 * width + 64))
+    length = len(text) if text.isascii() else cell_len(text)
+    if length > width:
+        return set_cell_size(text, width - 1) + "…"
+    padding = " " * (width - length)
+    return padding + text if right else text + padding
+
+
+def without_piles(text: str) -> str:
+    """The text with at most two combining marks on each character."""
+    if text.isascii():
+        return text
+    kept: list[str] = []
+    marks = 0
+    for character in text:
+        marks = marks + 1 if unicodedata.combining(character) else 0
+        if marks <= _MARKS_KEPT:
+            kept.append(character)
+    return "".join(kept)
+
+
+def short_path(path: str, deck: str) -> str:
+    """A folder as the operator names it: from the deck's own folder where it lies in that."""
+    home = deck.removesuffix("/.batchdeck")
+    if home and path.startswith(home + "/"):
+        return path[len(home) + 1 :]
+    parts = path.split("/")
+    return path if len(parts) < 4 else "…/" + "/".join(parts[-2:])

@@ -1,0 +1,118 @@
+"""The headline: batch, mode, slots, queue, progress, and what needs the operator."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from rich.cells import cell_len
+
+from batchdeck.core.model.limit import GLOBAL
+from batchdeck.core.model.task import COMPLETED, Status
+from batchdeck.core.rules.limits import effective_limit
+from batchdeck.core.view import DeckView
+from batchdeck.tui.present.cells import Cell, Tone
+from batchdeck.tui.present.estimate import estimate_words
+from batchdeck.tui.present.fitting import fit
+from batchdeck.tui.present.limits import slots, standing
+from batchdeck.tui.present.needs import urgent_count
+from batchdeck.tui.present.scene import active_batches
+
+_BAR = 12
+_GAP = "  "
+_MODE_TONES = {
+    "running": Tone.RUNNING,
+    "held": Tone.HELD,
+    "draining": Tone.ALERT,
+    "quiescing": Tone.NEEDS,
+    "idle": Tone.MUTED,
+    "stopped": Tone.FAILED,
+}
+
+
+class Part(NamedTuple):
+    """A piece of the headline; the highest `drop` goes first when it gets narrow."""
+
+    cell: Cell
+    drop: int = 0
+
+
+def headline(view: DeckView, now_ms: int, width: int) -> tuple[Cell, ...]:
+    """The pieces that fit into `width` cells, the needs at the right end."""
+    left, needs = _parts(view, now_ms), _needs_cell(view)
+    room = width - (cell_len(needs.text) + 3 if needs.text else 1)
+    while len(left) > 1 and _length(left) > room:
+        left.remove(max(left, key=lambda part: part.drop))
+    if _length(left) > room:
+        # only the name is left, and it is longer than the line
+        left = [Part(Cell(fit(left[0].cell.text, max(1, room - 1)), left[0].cell.tone))]
+    cells: list[Cell] = [Cell(" ")]
+    for number, part in enumerate(left):
+        cells += [Cell(_GAP)] * (number > 0) + [part.cell]
+    if needs.text:
+        cells += [Cell(" " * (width - 1 - _length(left) - cell_len(needs.text) - 1)), needs]
+    return tuple(cells)
+
+
+def _length(parts: list[Part]) -> int:
+    return sum(cell_len(part.cell.text) for part in parts) + len(_GAP) * (len(parts) - 1)
+
+
+def _parts(view: DeckView, now_ms: int) -> list[Part]:
+    done, total = done_of_total(view)
+    limit = effective_limit(view, GLOBAL)
+    full = standing(view.running, limit)
+    words = f"slots {view.running}/{limit}" + (f" {full}" if full and full != "full" else "")
+    used = Tone.ALERT if full.startswith(("over", "closed")) else Tone.PLAIN
+    parts = [
+        Part(Cell(_name(view)), 2),
+        Part(Cell(mode_words(view), _MODE_TONES.get(view.mode, Tone.ALERT)), 1),
+        Part(Cell(words, used), 0),
+        Part(Cell(f"queued {view.queued}"), 0),
+    ]
+    if total:
+        parts.append(Part(Cell(f"done {done} of {total}"), 3))
+        parts.append(Part(Cell(_bar(done, total), Tone.DONE), 5))
+        parts.append(Part(Cell(f"{100 * done // total}%"), 4))
+    estimate = estimate_words(view, total - done, now_ms)
+    return [*parts, Part(Cell(estimate, Tone.MUTED), 6)] if estimate else parts
+
+
+def mode_words(view: DeckView) -> str:
+    """The mode; a deck that nobody dispatches says so."""
+    return view.mode if view.supervised else f"{view.mode}, nobody dispatches"
+
+
+def _name(view: DeckView) -> str:
+    batches = active_batches(view)
+    if not batches:
+        return "batchdeck"
+    name = fit(batches[0].name, min(28, cell_len(batches[0].name)))
+    return name if len(batches) == 1 else f"{name} +{len(batches) - 1}"
+
+
+def done_of_total(view: DeckView) -> tuple[int, int]:
+    """Tasks that are done, of all, in the batches at work."""
+    done = total = 0
+    for batch in active_batches(view):
+        counts = view.task_counts.get(batch.name, {})
+        done += sum(counts.get(status, 0) for status in COMPLETED)
+        total += sum(counts.get(status, 0) for status in Status)
+    return done, total
+
+
+def _bar(done: int, total: int) -> str:
+    halves = 2 * _BAR * done // total
+    full, half = divmod(halves, 2)
+    return "━" * full + "╸" * half + "─" * (_BAR - full - half)
+
+
+def _needs_cell(view: DeckView) -> Cell:
+    count = urgent_count(view)
+    if not count:
+        return Cell("")
+    return Cell(f"! {count} need{'s' if count == 1 else ''} you", Tone.NEEDS)
+
+
+def slots_words(view: DeckView) -> str:
+    """The deck's own slots, as a notice says them."""
+    return slots(view.running, effective_limit(view, GLOBAL))

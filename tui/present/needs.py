@@ -1,0 +1,95 @@
+"""What needs the operator: questions, permissions, lost turns, faults and holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+
+from batchdeck.core.model.turn import Turn, TurnState
+from batchdeck.core.view import DeckView
+
+
+class NeedKind(StrEnum):
+    FAULT = "fault"
+    ASK = "ask"
+    LOST = "lost"
+    HOLD = "hold"
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """One thing that waits for a person."""
+
+    kind: NeedKind
+    key: str
+    """Stays the same while the need lasts."""
+    words: str
+    since_ms: int
+    turn: int | None = None
+    ask: int | None = None
+    hold: str | None = None
+    urgent: bool = True
+    """False: a hold that a person put and knows of."""
+
+
+# Several parts of one screen ask it of the same view.
+@lru_cache(maxsize=1)
+def needs(view: DeckView) -> tuple[Need, ...]:
+    """Everything that needs a person, the urgent first, then the oldest first."""
+    found = [*_faults(view), *_asks(view), *_lost(view), *_holds(view)]
+    return tuple(sorted(found, key=lambda need: (not need.urgent, need.since_ms, need.key)))
+
+
+def urgent_count(view: DeckView) -> int:
+    return sum(need.urgent for need in needs(view))
+
+
+def _faults(view: DeckView) -> list[Need]:
+    return [] if view.fault is None else [Need(NeedKind.FAULT, "fault", view.fault, 0)]
+
+
+def _asks(view: DeckView) -> list[Need]:
+    return [
+        Need(NeedKind.ASK, f"ask:{ask.id}", ask.question, ask.opened_ms, ask.turn, ask.id)
+        for ask in view.asks.values()
+    ]
+
+
+def _lost(view: DeckView) -> list[Need]:
+    return [
+        Need(NeedKind.LOST, f"turn:{turn.id}", turn.error or "lost", turn.ended_ms or 0, turn.id)
+        for turn in view.turns.values()
+        if turn.state is TurnState.LOST and _is_latest(turn, view)
+    ]
+
+
+def _is_latest(turn: Turn, view: DeckView) -> bool:
+    """A lost turn whose task has had another one since needs nobody any more."""
+    task = None if turn.task is None else view.tasks.get(turn.task)
+    return task is None or task.turn is None or task.turn == turn.id
+
+
+def _holds(view: DeckView) -> list[Need]:
+    return [
+        Need(
+            NeedKind.HOLD,
+            f"hold:{hold.what}",
+            _hold_words(hold.by, hold.reason),
+            hold.at_ms,
+            turn=_held_turn(hold.what),
+            hold=hold.what,
+            # the engine always says why it holds; a person who held something knows
+            urgent=bool(hold.reason) and hold.what.startswith(("agent:", "folder:")),
+        )
+        for hold in view.holds.values()
+    ]
+
+
+def _hold_words(by: str, reason: str) -> str:
+    return f"held by {by}" + (f": {reason}" if reason else "")
+
+
+def _held_turn(what: str) -> int | None:
+    kind, _, name = what.partition(":")
+    return int(name) if kind == "turn" and name.isdigit() else None

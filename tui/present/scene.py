@@ -1,0 +1,75 @@
+"""A scene: one view at one moment, with what its rows are drawn from worked out at most once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+
+from batchdeck.core.model.ask import Ask
+from batchdeck.core.model.batch import Batch, BatchState
+from batchdeck.core.model.gate import Gate
+from batchdeck.core.model.task import Task
+from batchdeck.core.model.turn import Turn
+from batchdeck.core.rules.gates import gates_of, shut
+from batchdeck.core.rules.order import place
+from batchdeck.core.rules.standing import Standing
+from batchdeck.core.view import DeckView
+
+
+class Scene:
+    """What a screen draws from.
+
+    Args:
+        place_of: Gives a queued turn's place where somebody keeps the order anyway; counting it
+            afresh costs a walk over all turns.
+    """
+
+    def __init__(
+        self, view: DeckView, now_ms: int, place_of: Callable[[Turn], int] | None = None
+    ) -> None:
+        self.view = view
+        self.now_ms = now_ms
+        self._place_of = place_of
+
+    @cached_property
+    def standing(self) -> Standing:
+        return Standing(self.view)
+
+    @cached_property
+    def asks_by_turn(self) -> dict[int, Ask]:
+        return {ask.turn: ask for ask in self.view.asks.values()}
+
+    @cached_property
+    def active_batches(self) -> tuple[Batch, ...]:
+        return active_batches(self.view)
+
+    def gates(self, turn: Turn) -> tuple[Gate, ...]:
+        """Every gate of a queued turn."""
+        return gates_of(turn, self.standing, self.now_ms)
+
+    def shut_gates(self, turn: Turn) -> tuple[Gate, ...]:
+        return shut(self.gates(turn))
+
+    def place(self, turn: Turn) -> int:
+        """1-based place among its agent's queued turns."""
+        return place(turn, self.view) if self._place_of is None else self._place_of(turn)
+
+    def task_of(self, turn: Turn) -> Task | None:
+        return None if turn.task is None else self.view.tasks.get(turn.task)
+
+    def name_of(self, turn: Turn) -> str:
+        """Its task as people call it, or its conversation."""
+        task = self.task_of(turn)
+        if task is None:
+            return f"c{turn.conversation}"
+        return task.name if len(self.active_batches) > 1 else task.key
+
+
+EMPTY_SCENE = Scene(DeckView(), 0)
+"""What a widget shows before it has been given anything."""
+
+
+def active_batches(view: DeckView) -> tuple[Batch, ...]:
+    """The batches at work; none at work: the latest one, so that its end can be read."""
+    running = tuple(b for b in view.batches.values() if b.state is BatchState.RUNNING)
+    return running or tuple(view.batches.values())[-1:]

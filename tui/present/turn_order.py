@@ -1,0 +1,122 @@
+"""The order in which turns are shown, kept up to date by what changed and never sorted anew."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from batchdeck.core.model.turn import LIVE, Turn, TurnState
+from batchdeck.core.view import DeckView
+from batchdeck.tui.present.filtering import Filter
+from batchdeck.tui.present.needs import needs
+
+_Key = tuple[int, int, int, int]
+_NEEDS, _LIVE, _QUEUED, _ENDED = range(4)
+
+
+class TurnOrder:
+    """What needs the operator first, then what runs, what waits in order of service, what ended.
+
+    A view is compared with the one before by identity, so that a change costs what changed and
+    one walk over the rows.
+    """
+
+    def __init__(self) -> None:
+        self._view = DeckView()
+        self._filter = Filter()
+        self._urgent: frozenset[int] = frozenset()
+        self._key_of: dict[int, _Key] = {}
+        self._sorted: list[_Key] = []
+        self._queued: dict[str, list[tuple[int, int, int]]] = {}
+
+    def __len__(self) -> int:
+        return len(self._sorted)
+
+    @property
+    def ids(self) -> list[int]:
+        """The turns that pass the filter, in order."""
+        return [key[3] for key in self._sorted]
+
+    def place(self, turn: Turn) -> int:
+        """1-based place of a queued turn among its agent's queued turns."""
+        return 1 + bisect_left(self._queued.get(turn.agent, []), turn.service_key)
+
+    def refilter(self, chosen: Filter) -> None:
+        """Shows other turns of the same view."""
+        self._filter = chosen
+        self._key_of.clear()
+        self._sorted.clear()
+        for turn in self._view.turns.values():
+            self._put(turn)
+
+    def update(self, view: DeckView) -> bool:
+        """Takes a newer view over; whether the order or the choice of turns changed."""
+        before, self._view = self._view, view
+        urgent = frozenset(need.turn for need in needs(view) if need.turn and need.urgent)
+        touched = urgent ^ self._urgent
+        self._urgent = urgent
+        moved = False
+        for turn_id in self._changed(before, touched):
+            moved |= self._renew(turn_id, before.turns.get(turn_id), view.turns.get(turn_id))
+        return moved
+
+    def _changed(self, before: DeckView, touched: frozenset[int]) -> Iterator[int]:
+        tasks = _changed_ids(before.tasks, self._view.tasks) if self._filter else set()
+        if before.turns is self._view.turns and not tasks:
+            yield from touched
+            return
+        old, new = before.turns, self._view.turns
+        for turn_id, turn in new.items():
+            if turn is not old.get(turn_id) or turn_id in touched or turn.task in tasks:
+                yield turn_id
+        yield from [turn_id for turn_id in old if turn_id not in new]
+
+    def _renew(self, turn_id: int, old: Turn | None, new: Turn | None) -> bool:
+        if old is not None and old.state is TurnState.QUEUED:
+            _remove(self._queued[old.agent], old.service_key)
+        if new is not None and new.state is TurnState.QUEUED:
+            insort(self._queued.setdefault(new.agent, []), new.service_key)
+        key = self._key_of.get(turn_id)
+        wanted = self._wanted(new)
+        if key == wanted:
+            return False
+        if key is not None:
+            _remove(self._sorted, key)
+            del self._key_of[turn_id]
+        if new is not None and wanted is not None:
+            self._put(new)
+        return True
+
+    def _put(self, turn: Turn) -> None:
+        key = self._wanted(turn)
+        if key is not None:
+            self._key_of[turn.id] = key
+            insort(self._sorted, key)
+
+    def _wanted(self, turn: Turn | None) -> _Key | None:
+        if turn is None or not self._passes(turn):
+            return None
+        if turn.id in self._urgent:
+            return (_NEEDS, 0, 0, turn.id)
+        if turn.state in LIVE or turn.state is TurnState.WAITING:
+            return (_LIVE, turn.started_ms or 0, 0, turn.id)
+        if turn.state is TurnState.QUEUED:
+            return (_QUEUED, *turn.service_key)
+        return (_ENDED, -(turn.ended_ms or 0), -turn.id, turn.id)
+
+    def _passes(self, turn: Turn) -> bool:
+        if not self._filter:
+            return True
+        task = None if turn.task is None else self._view.tasks.get(turn.task)
+        return self._filter.passes(turn, task)
+
+
+def _remove(ordered: list[Any], key: Any) -> None:
+    del ordered[bisect_left(ordered, key)]
+
+
+def _changed_ids(old: Mapping[int, object], new: Mapping[int, object]) -> set[int]:
+    if old is new:
+        return set()
+    return {key for key, value in new.items() if value is not old.get(key)}

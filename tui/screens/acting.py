@@ -1,0 +1,80 @@
+"""A screen whose keys are the registry's actions."""
+
+from __future__ import annotations
+
+from textual.binding import Binding, BindingType
+
+from batchdeck.tui.actions import ACTIONS, BY_ID, Focus, Standpoint, why_off
+from batchdeck.tui.performing import perform
+from batchdeck.tui.present.cells import Tone
+from batchdeck.tui.screens.live import LiveScreen
+from batchdeck.tui.widgets.action_bar import ActionBar
+
+_SPOKEN = {"limit.raise": ("+ -", "limit")}
+"""Two actions that the bar shows as one."""
+
+
+def bindings_of(*left_out: str) -> list[BindingType]:
+    """The bindings of all actions but some."""
+    return [
+        Binding(a.keys, f"do('{a.id}')", a.label, show=False, id=a.id)
+        for a in ACTIONS
+        if a.id not in left_out
+    ]
+
+
+class ActingScreen(LiveScreen[None]):
+    """Does what a key stands for, or says in one line why it cannot be done now."""
+
+    def offers(self, action_id: str) -> bool:
+        """Whether the action has a key here."""
+        return any(isinstance(b, Binding) and b.id == action_id for b in self.BINDINGS)
+
+    def standpoint(self) -> Standpoint:
+        """Where the operator is, and what a key would be about."""
+        raise NotImplementedError
+
+    def set_filter(self, text: str) -> None:
+        """Shows only the turns that pass; an empty text shows all."""
+
+    def go_to(self, part: Focus) -> None:
+        """Brings a part into sight and gives it the focus."""
+
+    def go_on(self, steps: int) -> None:
+        """Goes to the next part, or with -1 to the one before."""
+        if steps > 0:
+            self.focus_next()
+        else:
+            self.focus_previous()
+
+    def go_back(self) -> None:
+        """One layer back."""
+
+    def ask_filter(self) -> None:
+        """Lets the operator write a filter."""
+
+    def say(self, text: str, tone: Tone = Tone.PLAIN) -> None:
+        """One line for a few seconds."""
+        self.query_one(ActionBar).say(text, tone)
+
+    def action_do(self, action_id: str) -> None:
+        at = self.standpoint()
+        reason = why_off(BY_ID[action_id], at)
+        if reason is not None:
+            self.say(reason, Tone.ALERT)
+            return
+        self.query_one(ActionBar).fall_silent()
+        perform(self, action_id, at)
+
+
+def hints_for(part: Focus, *left_out: str) -> tuple[tuple[str, str], ...]:
+    """The keys worth knowing in a part of a screen."""
+    hints: list[tuple[str, str]] = []
+    for action in ACTIONS:
+        if part not in action.where or action.id in left_out:
+            continue
+        if action.id in _SPOKEN:
+            hints.append(_SPOKEN[action.id])
+        elif action.in_bar:
+            hints.append((action.shown, action.label))
+    return tuple(hints)

@@ -1,0 +1,101 @@
+"""The answer to an ask: one of its choices, or a text."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.widgets import Button, Input, Static
+
+from batchdeck.core.commands import AnswerAsk, Receipt
+from batchdeck.core.model.ask import Ask
+from batchdeck.core.text import clean_line, clean_text
+from batchdeck.tui.present.fitting import fit, without_piles
+from batchdeck.tui.present.receipts import refused_words
+from batchdeck.tui.screens.live import LiveModal
+from batchdeck.tui.widgets.choice import Choice
+
+_MOST_CHOICES = 9
+
+
+class AnswerScreen(LiveModal[None]):
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss", "Back", show=False),
+        Binding("down", "app.focus_next", show=False),
+        Binding("up", "app.focus_previous", show=False),
+    ]
+
+    def __init__(self, ask: Ask, name: str) -> None:
+        super().__init__()
+        self._ask = ask
+        self._asker = name
+        self._sending = False
+
+    def compose(self) -> ComposeResult:
+        ask = self._ask
+        with Vertical(classes="dialog") as dialog:
+            dialog.border_title = Content(fit(f"{self._asker} asks", min(60, len(self._asker) + 5)))
+            with VerticalScroll(can_focus=False, id="question"):
+                yield Static(Content(without_piles(clean_text(ask.question))), markup=False)
+            for number, choice in enumerate(ask.choices[:_MOST_CHOICES], 1):
+                words = clean_line(choice, 200)
+                yield Choice(fit(words, min(len(words), 60)), str(number), id=f"choice-{number}")
+            if not ask.choices:
+                answer = Input(
+                    clean_line(ask.default or ""), placeholder="your answer", compact=True
+                )
+                answer.cursor_blink = False
+                yield answer
+            yield Static("enter answers · esc back", id="words", markup=False)
+
+    def on_mount(self) -> None:
+        first = "#choice-1" if self._ask.choices else "Input"
+        self.query_one(first).focus()
+
+    def watch_scene(self) -> None:
+        if self.is_mounted and self._ask.id not in self.scene.view.asks and not self._sending:
+            self.deck_app.say("that question has been answered elsewhere")
+            self.dismiss()
+
+    def on_key(self, event: events.Key) -> None:
+        if event.character and event.character.isdigit() and self._ask.choices:
+            number = int(event.character)
+            if 1 <= number <= len(self._ask.choices[:_MOST_CHOICES]):
+                event.stop()
+                self._send(self._ask.choices[number - 1])
+
+    @on(Button.Pressed)
+    def _chosen(self, event: Button.Pressed) -> None:
+        event.stop()
+        number = int((event.button.id or "choice-1").removeprefix("choice-"))
+        self._send(self._ask.choices[number - 1])
+
+    @on(Input.Submitted)
+    def _written(self, event: Input.Submitted) -> None:
+        event.stop()
+        if event.value.strip():
+            self._send(event.value.strip())
+        else:
+            self._say("There is nothing to answer with yet.")
+
+    def _send(self, answer: str) -> None:
+        if self._sending:
+            return
+        self._sending = True
+        self._say("sending …")
+        self.deck_app.submit(AnswerAsk(ask=self._ask.id, answer=answer), self._answered)
+
+    def _answered(self, receipt: Receipt) -> None:
+        self._sending = False
+        if receipt.accepted:
+            self.dismiss()
+            self.deck_app.say(f"{self._asker} is answered")
+            return
+        self._say(refused_words(receipt))
+
+    def _say(self, words: str) -> None:
+        self.query_one("#words", Static).update(Content(words))

@@ -1,0 +1,164 @@
+"""The busy prompt: what is in the way of a message, live, and what can be done about it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import Button, Static
+
+from batchdeck.core.commands import OnBusy, Receipt, Send, new_id
+from batchdeck.core.rules.consequences import BusyAnswer
+from batchdeck.core.rules.gates import passable, shut
+from batchdeck.core.text import one_line
+from batchdeck.core.view import DeckView
+from batchdeck.tui.present.addressee import Addressee
+from batchdeck.tui.present.busy import force_line, queue_line, standing_lines, title
+from batchdeck.tui.present.fitting import fit
+from batchdeck.tui.present.receipts import refused_words
+from batchdeck.tui.present.scene import Scene
+from batchdeck.tui.screens.live import LiveModal
+from batchdeck.tui.widgets.choice import Choice
+from batchdeck.tui.widgets.choice_row import ChoiceRow
+
+_CATCH_UP_SECONDS = 0.3
+"""After so long the view has overtaken the receipt that opened the prompt."""
+
+
+class BusyScreen(LiveModal[Receipt | None]):
+    """Shows the text and does not edit it: escape takes it back to where it was written."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("n", "choose('next')", "Next in queue", show=False),
+        Binding("f", "choose('now')", "Send now", show=False),
+        Binding("escape", "choose('cancel')", "Cancel", show=False),
+    ]
+
+    def __init__(self, addressee: Addressee, text: str, receipt: Receipt) -> None:
+        super().__init__()
+        self._addressee = addressee
+        self._text = text
+        self._refusal = receipt
+        self._answer: BusyAnswer | None = None
+        self._opening_view: DeckView | None = None
+        self._command_id = new_id()
+        self._sending = False
+        self._remark = ""
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog", id="dialog"):
+            yield Static(id="standing", markup=False)
+            yield Static(id="consequences", markup=False)
+            yield Static(Content(self._quoted()), id="text", markup=False)
+            yield Static(id="remark", markup=False)
+            with ChoiceRow():
+                yield Choice("Add to queue", "enter", id="queue")
+                yield Choice("Next in queue", "n", id="next")
+                yield Choice("Send now", "f", id="now")
+                yield Choice("Cancel", "esc", id="cancel")
+
+    def on_mount(self) -> None:
+        self._show_refusal(self._refusal)
+        self.query_one("#queue", Choice).focus()
+
+    def watch_scene(self, scene: Scene) -> None:
+        if self.is_mounted and scene.view is not self._opening_view:
+            self._show(self._addressee.standing(scene))
+
+    def _show_refusal(self, receipt: Receipt) -> None:
+        self._opening_view = self.scene.view
+        self._show(self._as_refused(receipt))
+        self.set_timer(_CATCH_UP_SECONDS, self._catch_up)
+
+    def _catch_up(self) -> None:
+        self._opening_view = None
+        self._show(self._addressee.standing(self.scene))
+
+    def _as_refused(self, receipt: Receipt) -> BusyAnswer:
+        """What the deck said when it refused, which the view may not show yet."""
+        gates = shut(receipt.gates)
+        answer = self._addressee.standing(self.scene)
+        return replace(
+            answer,
+            gates=gates,
+            position=receipt.position or answer.position,
+            passable=bool(gates) and passable(gates),
+        )
+
+    def _show(self, answer: BusyAnswer) -> None:
+        self._answer = answer
+        self._put("#standing", "\n".join(standing_lines(answer, self.scene)))
+        self._put("#consequences", self._consequences(answer))
+        self._put("#remark", self._remark)
+        dialog = self.query_one("#dialog")
+        words = Content(title(answer, self._addressee))
+        if dialog.border_title != words.markup:
+            dialog.border_title = words
+        dialog.set_class(answer.free, "-free")
+        self.query_one("#queue", Choice).call_it("Send" if answer.free else "Add to queue")
+        self.query_one("#next").display = not answer.free
+        self.query_one("#now").display = answer.passable and not answer.free
+
+    def _consequences(self, answer: BusyAnswer) -> str:
+        if answer.free:
+            return "Nothing is in the way any more: enter sends it."
+        return f"{queue_line(answer, self._addressee.agent)}\n{force_line(answer)}"
+
+    def _put(self, selector: str, words: str) -> None:
+        place = self.query_one(selector, Static)
+        content = Content(words)
+        if place.content != content:
+            place.update(content)
+            place.display = bool(words)
+
+    def _quoted(self) -> str:
+        line = one_line(self._text, 400)
+        return f"> {fit(line, min(len(line), 180)).rstrip()}"
+
+    # what the operator chooses
+
+    @on(Button.Pressed)
+    def _pressed(self, event: Button.Pressed) -> None:
+        event.stop()
+        self.action_choose(event.button.id or "cancel")
+
+    def action_choose(self, choice: str) -> None:
+        if self._sending or self._answer is None:
+            return
+        if choice == "cancel":
+            self.dismiss(None)
+            return
+        if choice == "now" and not self._answer.passable:
+            self._say(force_line(self._answer))
+            return
+        self._sending = True
+        self.deck_app.submit(self._command(choice, self._answer), self._answered)
+
+    def _command(self, choice: str, answer: BusyAnswer) -> Send:
+        send = Send(id=self._command_id, to=self._addressee.to, text=self._text)
+        if answer.free:
+            return send
+        if choice == "now":
+            passing = frozenset(gate.name for gate in answer.gates)
+            return replace(send, on_busy=OnBusy.FORCE, passing=passing)
+        return replace(send, on_busy=OnBusy.QUEUE, front=choice == "next")
+
+    def _answered(self, receipt: Receipt) -> None:
+        self._sending = False
+        if receipt.accepted:
+            self.dismiss(receipt)
+            return
+        # a refused command is spent: another try must not be answered from memory
+        self._command_id = new_id()
+        self._say(refused_words(receipt))
+        if shut(receipt.gates):
+            self._show_refusal(receipt)
+
+    def _say(self, words: str) -> None:
+        self._remark = words
+        self._put("#remark", words)

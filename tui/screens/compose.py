@@ -1,0 +1,121 @@
+"""The message being written; what is written stays for its conversation until it is sent."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Static, TextArea
+
+from batchdeck.core.commands import Receipt, Send
+from batchdeck.core.text import clean_text
+from batchdeck.tui.present.addressee import Addressee
+from batchdeck.tui.present.fitting import fit
+from batchdeck.tui.present.receipts import sent_words
+from batchdeck.tui.screens.busy import BusyScreen
+from batchdeck.tui.screens.live import LiveModal
+
+_KEYS = "enter send · ctrl+j new line · esc keep as draft"
+
+
+class Draft(TextArea):
+    """A text of several lines that enter sends."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+j,shift+enter,alt+enter", "break_line", "New line", show=False),
+        Binding("ctrl+s,ctrl+enter", "send", "Send", show=False),
+    ]
+
+    class Sent(Message):
+        """The text is to be sent."""
+
+    async def _on_key(self, event: events.Key) -> None:
+        if event.key != "enter":
+            return  # a letter: the text area takes it
+        event.stop()
+        event.prevent_default()
+        self.action_send()
+
+    def action_send(self) -> None:
+        self.post_message(self.Sent())
+
+    def action_break_line(self) -> None:
+        self.insert("\n")
+
+
+class ComposeScreen(LiveModal[None]):
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "keep", "Keep as draft", show=False)]
+
+    def __init__(self, addressee: Addressee, text: str) -> None:
+        super().__init__()
+        self._addressee = addressee
+        self._text = text
+        self._sending = False
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog") as dialog:
+            label = self._addressee.label
+            dialog.border_title = Content(fit(f"to {label}", min(60, len(label) + 3)))
+            draft = Draft(self._text, id="draft", compact=True, highlight_cursor_line=False)
+            draft.cursor_blink = False
+            yield draft
+            yield Static(_KEYS, id="words", markup=False)
+
+    def on_mount(self) -> None:
+        draft = self.query_one(Draft)
+        draft.move_cursor(draft.document.end)
+
+    def on_screen_suspend(self) -> None:
+        # the busy prompt shows the text; two dialogs over each other only confuse
+        self.add_class("-beneath")
+
+    def on_screen_resume(self) -> None:
+        self.remove_class("-beneath")
+
+    @on(TextArea.Changed)
+    def _remember(self) -> None:
+        self.deck_app.drafts[self._addressee.to] = self.query_one(Draft).text
+
+    @on(Draft.Sent)
+    def _send(self) -> None:
+        text = clean_text(self.query_one(Draft).text).strip()
+        if not text:
+            self._say("There is nothing to send yet.")
+        elif not self._sending:
+            self._sending = True
+            self._say("sending …")
+            self.deck_app.submit(Send(to=self._addressee.to, text=text), self._answered)
+
+    def _answered(self, receipt: Receipt) -> None:
+        self._sending = False
+        if receipt.accepted:
+            self._done(receipt)
+            return
+        self._say(_KEYS)
+        if any(not gate.open for gate in receipt.gates):
+            text = clean_text(self.query_one(Draft).text).strip()
+            self.deck_app.open(BusyScreen(self._addressee, text, receipt), self._decided)
+            return
+        self._say(receipt.message or "The deck refused it.")
+
+    def _decided(self, receipt: Receipt | None) -> None:
+        if receipt is not None:
+            self._done(receipt)
+
+    def _done(self, receipt: Receipt) -> None:
+        self.deck_app.drafts.pop(self._addressee.to, None)
+        self.dismiss()
+        self.deck_app.say(sent_words(self._addressee.label, receipt))
+
+    def _say(self, words: str) -> None:
+        self.query_one("#words", Static).update(Content(words))
+
+    def action_keep(self) -> None:
+        self.dismiss()
+        if self.deck_app.drafts.get(self._addressee.to, "").strip():
+            self.deck_app.say("kept as a draft: m on the same row takes it up again")

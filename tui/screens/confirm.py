@@ -1,0 +1,49 @@
+"""A question before something is ended; the answer is no unless it is given."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import Button, Static
+
+from batchdeck.tui.present.fitting import fit
+from batchdeck.tui.screens.live import LiveModal
+from batchdeck.tui.widgets.choice import Choice
+from batchdeck.tui.widgets.choice_row import ChoiceRow
+
+
+class ConfirmScreen(LiveModal[bool]):
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y", "answer(True)", "Yes", show=False),
+        Binding("n,escape", "answer(False)", "No", show=False),
+    ]
+
+    def __init__(self, question: str, detail: str, word: str) -> None:
+        super().__init__()
+        self._question, self._detail, self._word = question, detail, word
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog -danger") as dialog:
+            dialog.border_title = Content(fit(self._question, min(60, len(self._question))))
+            if self._detail:
+                detail = fit(self._detail, min(160, len(self._detail)))
+                yield Static(Content(detail), markup=False)
+            with ChoiceRow():
+                yield Choice("No", "enter", id="no")
+                yield Choice(self._word, "y", id="yes")
+
+    def on_mount(self) -> None:
+        self.query_one("#no", Choice).focus()
+
+    @on(Button.Pressed)
+    def _pressed(self, event: Button.Pressed) -> None:
+        event.stop()
+        self.action_answer(event.button.id == "yes")
+
+    def action_answer(self, answer: bool) -> None:
+        self.dismiss(answer)

@@ -1,0 +1,113 @@
+"""The deck's own screen: what runs, what waits and for what, and what needs the operator."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal
+from textual.widget import Widget
+
+from batchdeck.tui.actions import Focus, Standpoint
+from batchdeck.tui.screens.acting import ActingScreen, bindings_of, hints_for
+from batchdeck.tui.widgets.action_bar import ActionBar
+from batchdeck.tui.widgets.agent_table import AgentTable
+from batchdeck.tui.widgets.filter_bar import FilterBar
+from batchdeck.tui.widgets.headline import Headline
+from batchdeck.tui.widgets.output_pane import OutputPane
+from batchdeck.tui.widgets.status_table import StatusTable
+from batchdeck.tui.widgets.turn_table import TurnTable
+from batchdeck.tui.widgets.virtual_table import VirtualTable
+
+
+class DeckScreen(ActingScreen):
+    """The parts stand side by side where there is room; else the one with the focus is shown."""
+
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (104, "-wide")]  # noqa: RUF012
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (18, "-middling"), (30, "-tall")]  # noqa: RUF012
+    AUTO_FOCUS = "TurnTable"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of()
+
+    def compose(self) -> ComposeResult:
+        yield Headline(id="headline").data_bind(DeckScreen.scene)
+        with Horizontal(id="tables"):
+            yield StatusTable(id="status").data_bind(DeckScreen.scene)
+            yield AgentTable(id="agents").data_bind(DeckScreen.scene)
+        yield TurnTable(id="turns").data_bind(DeckScreen.scene)
+        yield OutputPane(self.deck_app.deck.output, id="output").data_bind(DeckScreen.scene)
+        yield FilterBar(id="filter")
+        yield ActionBar(id="bar")
+
+    def on_mount(self) -> None:
+        self._show_part(Focus.TURNS)
+
+    def on_descendant_focus(self) -> None:
+        self._show_part(self.part)
+
+    @on(VirtualTable.Moved, "#turns")
+    def _show_output(self) -> None:
+        self.query_one(OutputPane).turn_id = self.query_one(TurnTable).cursor_key
+
+    @on(VirtualTable.Opened)
+    def _open_row(self) -> None:
+        self.action_do("open")
+
+    @on(FilterBar.Written)
+    def _filter_as_written(self, message: FilterBar.Written) -> None:
+        self.set_filter(message.text)
+
+    @on(FilterBar.Done)
+    def _filter_done(self) -> None:
+        self.query_one(FilterBar).remove_class("-open")
+        self.go_to(Focus.TURNS)
+
+    # where the operator is
+
+    @property
+    def part(self) -> Focus:
+        """The part that has the focus."""
+        focused = "" if self.focused is None else self.focused.id
+        return next((part for part in Focus if part == focused), Focus.TURNS)
+
+    def standpoint(self) -> Standpoint:
+        turns, status = self.query_one(TurnTable), self.query_one(StatusTable)
+        return Standpoint(
+            view=self.scene.view,
+            focus=self.part,
+            turn=turns.turn,
+            agent=self.query_one(AgentTable).cursor_key,
+            status=status.row,
+            filter=turns.filter,
+            read_only=self.deck_app.settings.read_only,
+        )
+
+    def go_to(self, part: Focus) -> None:
+        self._show_part(part)
+        self.query_one(f"#{part}", Widget).focus()
+
+    def go_on(self, steps: int) -> None:
+        # the output is left out where there is no room for it; a turn's own screen has it
+        output = self.query_one(OutputPane).display
+        parts = [part for part in Focus if output or part is not Focus.OUTPUT]
+        here = parts.index(self.part) if self.part in parts else 0
+        self.go_to(parts[(here + steps) % len(parts)])
+
+    def go_back(self) -> None:
+        self.set_filter("")
+        self.go_to(Focus.TURNS)
+
+    def set_filter(self, text: str) -> None:
+        self.query_one(TurnTable).filter_text = text
+
+    def ask_filter(self) -> None:
+        self.query_one(FilterBar).open(self.query_one(TurnTable).filter_text)
+
+    def _show_part(self, part: Focus) -> None:
+        """Sets the classes by which the style sheet folds away what does not fit."""
+        upper = part in (Focus.STATUS, Focus.AGENTS)
+        self.set_class(upper, "-at-tables")
+        if upper:
+            self.set_class(part is Focus.AGENTS, "-agents-first")
+        self.query_one(ActionBar).hints = hints_for(part)

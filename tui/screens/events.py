@@ -1,0 +1,96 @@
+"""What happened on the deck, the latest last."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.content import Content
+
+from batchdeck.core.model.event import Event
+from batchdeck.tui.present.cells import Row, Tone
+from batchdeck.tui.present.columns import Column
+from batchdeck.tui.present.happenings import event_row
+from batchdeck.tui.present.scene import Scene
+from batchdeck.tui.screens.live import LiveScreen
+from batchdeck.tui.widgets.action_bar import ActionBar
+from batchdeck.tui.widgets.headline import Headline
+from batchdeck.tui.widgets.virtual_table import VirtualTable
+
+_MOST = 5_000
+_PAGE = 1_000
+_COLUMNS = (
+    Column("time", 8),
+    Column("event", 18),
+    Column("turn", 6, drop=1),
+    Column("task", 10, drop=2),
+    Column("what", 24, stretches=True),
+)
+
+
+class EventTable(VirtualTable[int]):
+    """The events by their number."""
+
+
+class EventsScreen(LiveScreen[None]):
+    AUTO_FOCUS = "EventTable"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,e,q", "dismiss", "Back", show=False),
+        Binding("enter", "open", "Open its turn", show=False),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._events: dict[int, Event] = {}
+
+    def compose(self) -> ComposeResult:
+        yield Headline(id="headline").data_bind(EventsScreen.scene)
+        yield EventTable(_COLUMNS, id="events")
+        yield ActionBar(id="bar")
+
+    def on_mount(self) -> None:
+        table = self.query_one(EventTable)
+        table.border_title = Content("events")
+        table.empty_words = "nothing has happened yet"
+        self.query_one(ActionBar).hints = (("enter", "open its turn"), ("esc", "back"))
+        self._read_on()
+
+    def watch_scene(self, before: Scene, scene: Scene) -> None:
+        if self.is_mounted and before.view is not scene.view:
+            self._read_on()
+
+    @work(exclusive=True, group="events")
+    async def _read_on(self) -> None:
+        latest = max(self._events, default=-_PAGE)
+        fresh = await self.deck_app.deck.events(latest, _PAGE)
+        if not fresh:
+            return
+        table = self.query_one(EventTable)
+        at_end = not self._events or table.cursor_key == latest
+        self._events.update((event.seq, event) for event in fresh)
+        for seq in list(self._events)[: max(0, len(self._events) - _MOST)]:
+            del self._events[seq]
+        table.show(list(self._events), self._row_of)
+        if at_end:
+            table.action_bottom()
+
+    def _row_of(self, seq: int) -> Row:
+        event = self._events.get(seq)
+        return () if event is None else event_row(event)
+
+    @on(VirtualTable.Opened)
+    def action_open(self) -> None:
+        seq = self.query_one(EventTable).cursor_key
+        event = None if seq is None else self._events.get(seq)
+        if event is None or event.turn is None:
+            self.say("open: this event is about no turn")
+        elif event.turn not in self.scene.view.turns:
+            self.say(f"open: #{event.turn} ended long ago and is only in the export")
+        else:
+            self.deck_app.open_turn(event.turn)
+
+    def say(self, text: str, tone: Tone = Tone.PLAIN) -> None:
+        """One line for a few seconds."""
+        self.query_one(ActionBar).say(text, tone)

@@ -1,0 +1,91 @@
+"""The question on leaving while turns are running."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import Button
+
+from batchdeck.core.view import DeckView
+from batchdeck.tui.leaving import How, cannot_go_on
+from batchdeck.tui.screens.confirm import ConfirmScreen
+from batchdeck.tui.screens.live import LiveModal
+from batchdeck.tui.widgets.choice import Choice
+
+_MOST_NAMED = 3
+
+
+class LeaveScreen(LiveModal[How | None]):
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("d", "choose('drain')", "Drain", show=False),
+        Binding("s", "choose('stop_all')", "Stop all", show=False),
+        Binding("escape,q", "choose('stay')", "Stay", show=False),
+        Binding("down", "app.focus_next", show=False),
+        Binding("up", "app.focus_previous", show=False),
+    ]
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog", id="dialog"):
+            yield Choice("Detach  ", "enter", id="detach", more=detach_words(self.scene.view))
+            yield Choice(
+                "Drain   ", "d", id="drain", more="admit nothing new, leave when they have ended"
+            )
+            yield Choice("Stop all", "s", id="stop_all", more="end them now (asks again)")
+            yield Choice("Stay    ", "esc", id="stay")
+
+    def on_mount(self) -> None:
+        self._retitle()
+        self.query_one("#detach", Choice).focus()
+
+    def watch_scene(self) -> None:
+        if self.is_mounted:
+            self._retitle()
+
+    def _retitle(self) -> None:
+        running = self.scene.view.running
+        words = Content(
+            "1 turn is running" if running == 1 else f"{running or 'No'} turns are running"
+        )
+        dialog = self.query_one("#dialog")
+        if dialog.border_title != words.markup:
+            dialog.border_title = words
+        self.query_one("#detach", Choice).say_more(detach_words(self.scene.view))
+
+    @on(Button.Pressed)
+    def _pressed(self, event: Button.Pressed) -> None:
+        event.stop()
+        self.action_choose(event.button.id or "stay")
+
+    def action_choose(self, choice: str) -> None:
+        if choice == "stay":
+            self.dismiss(None)
+        elif choice == "stop_all":
+            running = self.scene.view.running
+            self.deck_app.open(
+                ConfirmScreen(f"Stop all {running} running turns?", "", "Stop all"),
+                self._stop_if_sure,
+            )
+        else:
+            self.dismiss(How(choice))
+
+    def _stop_if_sure(self, sure: bool | None) -> None:
+        if sure:
+            self.dismiss(How.STOP_ALL)
+
+
+def detach_words(view: DeckView) -> str:
+    """`3 go on, #440 (openai) cannot; nothing new starts`"""
+    stay = cannot_go_on(view)
+    named = [f"#{turn.id} ({view.agents[turn.agent].kind})" for turn in stay[:_MOST_NAMED]]
+    if len(stay) > _MOST_NAMED:
+        named.append(f"{len(stay) - _MOST_NAMED} more")
+    going = view.running - len(stay)
+    parts = [f"{going} go{'es' * (going == 1)} on"] if going or not stay else []
+    if named:
+        parts.append(f"{', '.join(named)} cannot")
+    return f"{', '.join(parts)}; nothing new starts"

@@ -1,0 +1,36 @@
+"""Screens that stay true while they are open: each shows the app's latest scene."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar, cast
+
+from textual.reactive import reactive
+from textual.screen import ModalScreen, Screen
+
+from batchdeck.tui.driver import FlowMixin
+from batchdeck.tui.present.scene import EMPTY_SCENE, Scene
+
+if TYPE_CHECKING:
+    from batchdeck.tui.app import DeckApp
+
+Result = TypeVar("Result")
+
+
+class LiveScreen(FlowMixin, Screen[Result]):
+    """A screen that is given every new scene."""
+
+    scene: reactive[Scene] = reactive(EMPTY_SCENE, repaint=False)
+
+    @property
+    def deck_app(self) -> DeckApp:
+        return cast("DeckApp", self.app)
+
+
+class LiveModal(FlowMixin, ModalScreen[Result]):
+    """The same for a dialog over another screen, which stays live below it."""
+
+    scene: reactive[Scene] = reactive(EMPTY_SCENE, repaint=False)
+
+    @property
+    def deck_app(self) -> DeckApp:
+        return cast("DeckApp", self.app)

@@ -1,0 +1,161 @@
+"""What needs the operator, the oldest first; each can be dealt with here."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import Static
+
+from batchdeck.core.commands import ReleaseHold, RetryTask
+from batchdeck.core.model.turn import Turn
+from batchdeck.tui.present.cells import Cell, Row, Tone
+from batchdeck.tui.present.columns import Column
+from batchdeck.tui.present.durations import waited
+from batchdeck.tui.present.needs import Need, NeedKind, needs
+from batchdeck.tui.screens.answer import AnswerScreen
+from batchdeck.tui.screens.live import LiveModal
+from batchdeck.tui.widgets.virtual_table import VirtualTable
+
+_COLUMNS = (
+    Column("", 1),
+    Column("what", 5),
+    Column("turn", 5),
+    Column("task", 9, drop=2),
+    Column("for", 7, drop=1),
+    Column("words", 18, stretches=True),
+)
+_WORDS = {
+    NeedKind.FAULT: "fault",
+    NeedKind.ASK: "asks",
+    NeedKind.LOST: "lost",
+    NeedKind.HOLD: "hold",
+}
+_SIGNS = {NeedKind.FAULT: "✗", NeedKind.ASK: "?", NeedKind.LOST: "!", NeedKind.HOLD: "‖"}
+_KEYS = {
+    NeedKind.FAULT: "esc back",
+    NeedKind.ASK: "enter answer · o open the turn · esc back",
+    NeedKind.LOST: "r try it again · o open the turn · esc back",
+    NeedKind.HOLD: "h release · esc back",
+}
+
+
+class NeedTable(VirtualTable[str]):
+    """The needs by their key."""
+
+
+class NeedsScreen(LiveModal[None]):
+    AUTO_FOCUS = "NeedTable"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q", "dismiss", "Back", show=False),
+        Binding("enter", "deal_with", "Answer", show=False),
+        Binding("exclamation_mark", "next", "Next", show=False),
+        Binding("h", "release", "Release", show=False),
+        Binding("r", "retry", "Retry", show=False),
+        Binding("o", "open_turn", "Open the turn", show=False),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._needs: dict[str, Need] = {}
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog -high") as dialog:
+            dialog.border_title = Content("needs you")
+            yield NeedTable(_COLUMNS, id="needs")
+            yield Static(id="words", markup=False)
+
+    def on_mount(self) -> None:
+        self.query_one(NeedTable).empty_words = "nothing needs you any more"
+        self._show()
+
+    def watch_scene(self) -> None:
+        if self.is_mounted:
+            self._show()
+
+    def _show(self) -> None:
+        self._needs = {need.key: need for need in needs(self.scene.view)}
+        self.query_one(NeedTable).show(list(self._needs), self._row_of)
+        self._say_keys()
+
+    def _row_of(self, key: str) -> Row:
+        need = self._needs.get(key)
+        if need is None:
+            return ()
+        tone = Tone.NEEDS if need.urgent else Tone.HELD
+        turn = self._turn(need)
+        since = waited(self.scene.now_ms - need.since_ms) if need.since_ms else ""
+        subject = need.hold if need.hold and turn is None else ""
+        return (
+            Cell(_SIGNS[need.kind], tone),
+            Cell(_WORDS[need.kind], tone),
+            Cell("" if need.turn is None else f"#{need.turn}"),
+            Cell("" if turn is None else self.scene.name_of(turn)),
+            Cell(since),
+            Cell(f"{subject} {need.words}".strip()),
+        )
+
+    def _turn(self, need: Need) -> Turn | None:
+        return None if need.turn is None else self.scene.view.turns.get(need.turn)
+
+    @property
+    def _need(self) -> Need | None:
+        """The one under the cursor."""
+        key = self.query_one(NeedTable).cursor_key
+        return None if key is None else self._needs.get(key)
+
+    @on(VirtualTable.Moved)
+    def _say_keys(self) -> None:
+        need = self._need
+        self._say("esc back" if need is None else _KEYS[need.kind])
+
+    def _say(self, words: str) -> None:
+        place, content = self.query_one("#words", Static), Content(words)
+        if place.content != content:
+            place.update(content)
+
+    # what the operator does
+
+    @on(VirtualTable.Opened)
+    def action_deal_with(self) -> None:
+        need = self._need
+        if need is None:
+            return
+        ask = None if need.ask is None else self.scene.view.asks.get(need.ask)
+        if ask is None:
+            self._say(_KEYS[need.kind])
+            return
+        turn = self._turn(need)
+        name = f"#{need.turn}" + ("" if turn is None else f" {self.scene.name_of(turn)}")
+        self.deck_app.open(AnswerScreen(ask, name))
+
+    def action_next(self) -> None:
+        self.query_one(NeedTable).action_cursor(1)
+
+    def action_release(self) -> None:
+        need = self._need
+        if need is None or need.hold is None:
+            self._say("h releases a hold; this is none")
+            return
+        self.deck_app.carry_out(ReleaseHold(what=need.hold), f"{need.hold} is released")
+
+    def action_retry(self) -> None:
+        need = self._need
+        turn = None if need is None else self._turn(need)
+        task = None if turn is None else self.scene.task_of(turn)
+        if need is None or need.kind is not NeedKind.LOST or task is None:
+            self._say("r tries a lost task again; this is none")
+            return
+        self.deck_app.carry_out(RetryTask(task=task.name), f"{task.key} is queued again")
+
+    def action_open_turn(self) -> None:
+        need = self._need
+        if need is None or self._turn(need) is None:
+            self._say("this is about no turn")
+        elif need.turn is not None:
+            self.dismiss()
+            self.deck_app.open_turn(need.turn)

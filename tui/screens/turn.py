@@ -1,0 +1,132 @@
+"""One turn by itself: what it is, what was said, and what it writes."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.content import Content
+from textual.widgets import Static
+
+from batchdeck.core.model.conversation import Message, Role
+from batchdeck.core.model.turn import Turn
+from batchdeck.core.text import clean_text
+from batchdeck.tui.actions import Focus, Standpoint
+from batchdeck.tui.present.fitting import fit, short_path
+from batchdeck.tui.present.happenings import clock_time
+from batchdeck.tui.present.scene import Scene
+from batchdeck.tui.present.turns import state_word, turn_symbol, turn_time, turn_tone, what
+from batchdeck.tui.screens.acting import ActingScreen, bindings_of, hints_for
+from batchdeck.tui.screens.deck import DeckScreen
+from batchdeck.tui.widgets.action_bar import ActionBar
+from batchdeck.tui.widgets.headline import Headline
+from batchdeck.tui.widgets.output_pane import OutputPane
+from batchdeck.tui.widgets.ring_log import RingLog
+
+_LEFT_OUT = ("open", "limit.raise", "limit.lower", "filter", "leave")
+
+
+class TurnScreen(ActingScreen):
+    VERTICAL_BREAKPOINTS = DeckScreen.VERTICAL_BREAKPOINTS
+    AUTO_FOCUS = "OutputPane"
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(*_LEFT_OUT), ("q", "do('back')")]
+
+    def __init__(self, turn_id: int) -> None:
+        super().__init__()
+        self._turn_id = turn_id
+        self._messages_shown = 0
+
+    def compose(self) -> ComposeResult:
+        yield Headline(id="headline").data_bind(TurnScreen.scene)
+        yield Static(id="about", markup=False)
+        conversation = RingLog(id="conversation")
+        conversation.border_title = Content("conversation")
+        yield conversation
+        yield OutputPane(self.deck_app.deck.output, id="output").data_bind(TurnScreen.scene)
+        yield ActionBar(id="bar")
+
+    def on_mount(self) -> None:
+        self.query_one(OutputPane).turn_id = self._turn_id
+        self.query_one(ActionBar).hints = (("esc", "back"), *hints_for(Focus.TURNS, *_LEFT_OUT))
+        self._show()
+        self._read_messages()
+
+    def watch_scene(self, before: Scene, scene: Scene) -> None:
+        if not self.is_mounted:
+            return
+        self._show()
+        if before.view is not scene.view:
+            self._read_messages()
+
+    @property
+    def _turn(self) -> Turn | None:
+        return self.scene.view.turns.get(self._turn_id)
+
+    def standpoint(self) -> Standpoint:
+        return Standpoint(
+            view=self.scene.view,
+            focus=Focus.TURNS,
+            turn=self._turn,
+            read_only=self.deck_app.settings.read_only,
+        )
+
+    def go_back(self) -> None:
+        self.dismiss()
+
+    def _show(self) -> None:
+        place, content = self.query_one("#about", Static), self._about()
+        if place.content != content:
+            place.update(content)
+
+    def _about(self) -> Content:
+        turn, scene = self._turn, self.scene
+        if turn is None:
+            return Content(f"#{self._turn_id} is not known any more.")
+        tone = turn_tone(turn, scene)
+        state = f"{turn_symbol(turn, scene)} {state_word(turn, scene)}"
+        facts = f"  #{turn.id} {scene.name_of(turn)}  {turn.agent}  {turn_time(turn, scene.now_ms)}"
+        first = Content.assemble((f" {state}", f"$status-{tone}"), (_fit(facts), "bold"))
+        return Content("\n").join([first, Content(_fit(f" {_more(turn, scene)}")), self._doing()])
+
+    def _doing(self) -> Content:
+        turn = self._turn
+        return Content("" if turn is None else _fit(f" {what(turn, self.scene)}"))
+
+    @work(exclusive=True, group="messages")
+    async def _read_messages(self) -> None:
+        turn = self._turn
+        if turn is None:
+            return
+        messages = await self.deck_app.deck.messages(turn.conversation)
+        fresh = messages[self._messages_shown :]
+        self._messages_shown = len(messages)
+        log = self.query_one("#conversation", RingLog)
+        log.extend([line for message in fresh for line in _message_lines(message, turn.agent)])
+        log.set_class(not messages, "-empty")
+
+
+def _fit(text: str) -> str:
+    return fit(text, min(len(text), 400))
+
+
+def _more(turn: Turn, scene: Scene) -> str:
+    """The facts that not every turn has."""
+    task = scene.task_of(turn)
+    facts = {
+        "": "" if task is None else task.title,
+        "asked by": turn.trigger.value,
+        "lane": turn.lane or "",
+        "target": turn.target or "",
+        "folder": "" if turn.folder is None else short_path(turn.folder.path, scene.view.deck),
+        "attempt": str(turn.attempts) if turn.attempts > 1 else "",
+    }
+    return " · ".join(f"{name} {value}".strip() for name, value in facts.items() if value)
+
+
+def _message_lines(message: Message, agent: str) -> list[str]:
+    who = "you" if message.role is Role.OPERATOR else agent
+    first, *rest = clean_text(message.text).split("\n")
+    head = f"{clock_time(message.at_ms)} {who}: "
+    return [head + first, *(" " * len(head) + line for line in rest)]

@@ -1,0 +1,33 @@
+"""One choice of a dialog: what it does and the key for it."""
+
+from __future__ import annotations
+
+from textual.content import Content
+from textual.widgets import Button
+
+
+class Choice(Button):
+    """A button that names its key."""
+
+    def __init__(self, words: str, key: str, *, id: str, more: str = "") -> None:
+        super().__init__(Content(""), id=id, compact=True)
+        self._words, self._key, self._more = words, key, more
+        self._relabel()
+
+    def call_it(self, words: str) -> None:
+        """Gives it other words."""
+        self._words = words
+        self._relabel()
+
+    def say_more(self, more: str) -> None:
+        """Explains it otherwise, behind its key."""
+        self._more = more
+        self._relabel()
+
+    def _relabel(self) -> None:
+        parts = [(f" {self._words}  ", ""), (self._key, "$key-colour bold"), (" ", "")]
+        if self._more:
+            parts.append((f"  {self._more}", "not bold"))
+        label = Content.assemble(*parts)
+        if self.label != label:
+            self.label = label

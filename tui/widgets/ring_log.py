@@ -1,0 +1,212 @@
+"""A log in a ring: appending costs nothing, and the screen is told ten times a second."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.cache import LRUCache
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.reactive import var
+from textual.scroll_view import ScrollView
+from textual.selection import Selection
+from textual.strip import Strip
+from textual.timer import Timer
+
+from batchdeck.tui.ansi import coloured_segments, plain_text
+from batchdeck.tui.present.fitting import fit
+
+_COMMITS_PER_SECOND = 10
+_MOST_CHARACTERS = 4_000
+"""Of one line; a line is cut, never wrapped."""
+
+
+class RingLog(ScrollView, can_focus=True):
+    """Shows the latest lines of a stream, and follows its end until the reader scrolls back.
+
+    While somebody reads further up, what is being read stays where it is, though old lines drop
+    out of the ring above it.
+    """
+
+    ALLOW_SELECT = True
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("down,j", "scroll_down", show=False, id="log.down"),
+        Binding("up,k", "scroll_up", show=False, id="log.up"),
+        Binding("pagedown", "page_down", show=False, id="log.page_down"),
+        Binding("pageup", "page_up", show=False, id="log.page_up"),
+        Binding("end,G", "follow", show=False, id="log.follow"),
+        Binding("home,g", "top", show=False, id="log.top"),
+    ]
+    follow = var(True)
+
+    class FollowChanged(Message):
+        """The log follows its end, or does so no longer."""
+
+    def __init__(self, *, most_lines: int = 5_000, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._lines: deque[str] = deque(maxlen=most_lines)
+        self._total = 0
+        self._first = 0
+        """Number of the first line in the ring at the last commit."""
+        self._dirty = False
+        self._strips: LRUCache[tuple[Any, ...], Strip] = LRUCache(512)
+        self._timer: Timer | None = None
+        self._plain = Style.null()
+
+    # what is written
+
+    def extend(self, lines: Iterable[str]) -> None:
+        """Appends lines; may be called thousands of times a second."""
+        before = self._total
+        for line in lines:
+            self._lines.append(line[:_MOST_CHARACTERS])
+            self._total += 1
+        if self._total != before:
+            self._mark_dirty()
+
+    def clear(self) -> None:
+        """Forgets every line and follows again."""
+        self._lines.clear()
+        self._total = self._first = 0
+        self._strips.clear()
+        self.follow = True
+        self._mark_dirty()
+
+    @property
+    def text(self) -> str:
+        """All lines as plain inert text."""
+        return "\n".join(plain_text(line) for line in self._lines)
+
+    def _mark_dirty(self) -> None:
+        self._dirty = True
+        if self._timer is not None:
+            self._timer.resume()
+
+    # how it is shown
+
+    def on_mount(self) -> None:
+        self._timer = self.set_interval(
+            1 / _COMMITS_PER_SECOND, self._commit, pause=not self._dirty
+        )
+
+    def _commit(self) -> None:
+        if self._timer is not None:
+            self._timer.pause()
+        if not self._dirty:
+            return
+        self._dirty = False
+        first = self._total - len(self._lines)
+        dropped, self._first = first - self._first, first
+        self._resize_virtually()
+        if self.follow:
+            self.set_scroll(None, max(0, len(self._lines) - self.size.height))
+            self._refresh_scrollbars()
+        elif dropped > 0:
+            self.set_scroll(None, max(0, self.scroll_y - dropped))
+        self.refresh()
+
+    def _resize_virtually(self) -> None:
+        size = Size(self.size.width, len(self._lines))
+        if self.virtual_size != size:
+            self.virtual_size = size
+
+    def on_resize(self) -> None:
+        self._mark_dirty()
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        self._strips.clear()
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        # a tenth of a millisecond: once a frame, not once a line
+        self._plain = self.rich_style
+        return super().render_lines(crop)
+
+    def render_line(self, y: int) -> Strip:
+        number = self.scroll_offset.y + y
+        if number >= len(self._lines):
+            return Strip.blank(self.size.width, self._plain)
+        strip = self._with_selection(self._line_strip(number), number)
+        return strip.apply_offsets(0, number)
+
+    def _line_strip(self, number: int) -> Strip:
+        width = self.size.width
+        known = (self._first + number, width, self._plain)
+        strip = self._strips.get(known)
+        if strip is None:
+            strip = self._strips[known] = self._drawn(self._lines[number], width)
+        return strip
+
+    def _drawn(self, line: str, width: int) -> Strip:
+        if "\x1b" not in line:
+            return Strip([Segment(fit(line, width), self._plain)], width)
+        return Strip(coloured_segments(line, self._plain)).adjust_cell_length(width, self._plain)
+
+    def _with_selection(self, strip: Strip, number: int) -> Strip:
+        selection = self.text_selection
+        span = None if selection is None else selection.get_span(number)
+        if span is None:
+            return strip
+        start, end = span
+        end = strip.cell_length if end == -1 else end
+        mark = self.screen.get_component_rich_style("screen--selection")
+        middle = strip.crop(start, end).apply_style(mark)
+        return Strip.join([strip.crop(0, start), middle, strip.crop(end)])
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        return selection.extract(self.text), "\n"
+
+    def selection_updated(self, selection: Selection | None) -> None:
+        self.refresh()
+
+    # what the reader does
+
+    def watch_follow(self, before: bool, follow: bool) -> None:
+        if before != follow:
+            self.post_message(self.FollowChanged())
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        # what is being selected must not move
+        self.follow = False
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        self.follow = False
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        self.call_after_refresh(self._follow_at_end)
+
+    def _follow_at_end(self) -> None:
+        self.follow = self.scroll_y >= self.max_scroll_y - 1
+
+    def action_follow(self) -> None:
+        self.follow = True
+        self._mark_dirty()
+
+    def action_top(self) -> None:
+        self._read_at(0)
+
+    def action_scroll_up(self) -> None:
+        self._read_at(self.scroll_y - 1)
+
+    def action_scroll_down(self) -> None:
+        self._read_on(self.scroll_y + 1)
+
+    def action_page_up(self) -> None:
+        self._read_at(self.scroll_y - max(1, self.size.height - 1))
+
+    def action_page_down(self) -> None:
+        self._read_on(self.scroll_y + max(1, self.size.height - 1))
+
+    def _read_at(self, line: float) -> None:
+        self.follow = False
+        self.scroll_to(y=line, animate=False)
+
+    def _read_on(self, line: float) -> None:
+        self.scroll_to(y=line, animate=False)
+        self.call_after_refresh(self._follow_at_end)

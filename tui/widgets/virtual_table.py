@@ -1,0 +1,322 @@
+"""A table on Textual's line API: what it costs depends on the rows that are seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from time import monotonic
+from typing import Any, ClassVar, Generic, TypeVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.cache import LRUCache
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from batchdeck.tui.present.cells import Row, Tone
+from batchdeck.tui.present.columns import GAP, Column, Placed, place_columns
+from batchdeck.tui.present.fitting import fit
+
+Key = TypeVar("Key", bound=Hashable)
+
+_MARK = 1
+"""Cells at the left edge, where the cursor is marked."""
+
+REST_SECONDS = 1.0
+"""Rows change their order only when no key has moved the cursor for so long."""
+
+
+class VirtualTable(ScrollView, Generic[Key], can_focus=True):
+    """Shows rows by key and keeps its cursor on one; cells are plain text, never markup.
+
+    The owner gives the keys in order and a function that draws one row. Only rows that are seen
+    are drawn, and only those that came out differently are painted again.
+    """
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "table--header",
+        "table--cursor",
+        *(f"table--{tone}" for tone in Tone if tone),
+    }
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("down,j", "cursor(1)", "Down", show=False, id="move.down"),
+        Binding("up,k", "cursor(-1)", "Up", show=False, id="move.up"),
+        Binding("pagedown", "page(1)", "Page down", show=False, id="move.page_down"),
+        Binding("pageup", "page(-1)", "Page up", show=False, id="move.page_up"),
+        Binding("home,g", "top", "First row", show=False, id="move.top"),
+        Binding("end,G", "bottom", "Last row", show=False, id="move.bottom"),
+    ]
+
+    class Moved(Message):
+        """The cursor is on another row, or on none."""
+
+        def __init__(self, table: VirtualTable[Any]) -> None:
+            super().__init__()
+            self.table = table
+
+        @property
+        def control(self) -> VirtualTable[Any]:
+            return self.table
+
+    class Opened(Moved):
+        """A row was clicked twice."""
+
+    def __init__(self, columns: Sequence[Column], *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._columns = tuple(columns)
+        self.empty_words = ""
+        """What stands there when there is no row."""
+        self._placed: tuple[Placed, ...] = ()
+        self._keys: Sequence[Key] = ()
+        self._waiting_keys: Sequence[Key] | None = None
+        self._draw: Callable[[Key], Row] = lambda key: ()
+        self._cursor = 0
+        self._anchor: Key | None = None
+        self._moved_at = -REST_SECONDS
+        self._fresh: dict[Key, Row] = {}
+        self._painted: dict[int, tuple[Key, Row]] = {}
+        self._strips: LRUCache[tuple[Any, ...], Strip] = LRUCache(1024)
+        self._styles: dict[str, Style] = {}
+
+    # what it shows
+
+    @property
+    def keys(self) -> Sequence[Key]:
+        return self._keys
+
+    @property
+    def cursor_key(self) -> Key | None:
+        """The key of the row under the cursor; None where there is no row."""
+        return self._keys[self._cursor] if self._cursor < len(self._keys) else None
+
+    def show(self, keys: Sequence[Key], draw: Callable[[Key], Row]) -> None:
+        """Shows other rows, or the same ones drawn anew.
+
+        The cursor stays on its key. A new order waits while the operator is moving the cursor.
+        """
+        self._draw = draw
+        if len(keys) == len(self._keys) and keys == self._keys:
+            self._waiting_keys = None
+            self.redraw()
+            return
+        if self._keys and self._is_being_moved():
+            self._postpone(keys)
+            return
+        self._take(keys)
+
+    def redraw(self) -> None:
+        """Draws the rows that are seen, and paints those that came out differently."""
+        self._fresh.clear()
+        dirty = [
+            Region(0, line, self.size.width, 1)
+            for line, index in self._seen()
+            if self._painted.get(line) != (self._keys[index], self._row(self._keys[index]))
+        ]
+        if dirty:
+            self.refresh(*dirty)
+
+    def move_to(self, key: Key) -> None:
+        """Puts the cursor on a row, as the operator would."""
+        if key in self._keys:
+            self._move(self._keys.index(key))
+
+    def _take(self, keys: Sequence[Key]) -> None:
+        line = self._cursor - self.scroll_offset.y
+        before = self.cursor_key
+        self._keys, self._waiting_keys = keys, None
+        self._cursor = self._found_again()
+        self._resize_virtually()
+        if self._anchor is not None:
+            # rows that came or went above must not push the one that is being read
+            self._scroll_row_to(line)
+        self._keep_in_sight()
+        self._fresh.clear()
+        self.refresh()
+        if self.cursor_key != before:
+            self.post_message(self.Moved(self))
+
+    def _found_again(self) -> int:
+        if self._anchor is None:
+            return 0
+        if self._anchor in self._keys:
+            return self._keys.index(self._anchor)
+        found = max(0, min(self._cursor, len(self._keys) - 1))
+        self._anchor = self._keys[found] if self._keys else None
+        return found
+
+    def _is_being_moved(self) -> bool:
+        return monotonic() - self._moved_at < REST_SECONDS
+
+    def _postpone(self, keys: Sequence[Key]) -> None:
+        if self._waiting_keys is None:
+            self.set_timer(REST_SECONDS, self._settle)
+        self._waiting_keys = keys
+        self.redraw()
+
+    def _settle(self) -> None:
+        if self._waiting_keys is None:
+            return
+        if self._is_being_moved():
+            self.set_timer(REST_SECONDS, self._settle)
+            return
+        self._take(self._waiting_keys)
+
+    # where its rows are
+
+    @property
+    def _header_lines(self) -> int:
+        return 1 if self.size.height > 3 or not self._keys else 0
+
+    @property
+    def _page(self) -> int:
+        return max(1, self.size.height - self._header_lines)
+
+    def _seen(self) -> list[tuple[int, int]]:
+        """Line and index of each row that is seen."""
+        top, header = self.scroll_offset.y, self._header_lines
+        last = min(len(self._keys), top + self._page)
+        return [(index - top + header, index) for index in range(top, last)]
+
+    def _resize_virtually(self) -> None:
+        size = Size(self.size.width, len(self._keys) + self._header_lines)
+        if self.virtual_size != size:
+            self.virtual_size = size
+
+    def _scroll_row_to(self, line: int) -> None:
+        top = max(0, min(self._cursor - line, len(self._keys) - self._page))
+        if top != self.scroll_offset.y:
+            self.scroll_to(y=top, animate=False, force=True)
+
+    def _keep_in_sight(self) -> None:
+        top = self.scroll_offset.y
+        if self._cursor < top:
+            self.scroll_to(y=self._cursor, animate=False, force=True)
+        elif self._cursor >= top + self._page:
+            self.scroll_to(y=self._cursor - self._page + 1, animate=False, force=True)
+
+    # how it is painted
+
+    def render_line(self, y: int) -> Strip:
+        header = self._header_lines
+        if y < header:
+            return self._header_strip()
+        index = self.scroll_offset.y + y - header
+        if index >= len(self._keys):
+            self._painted.pop(y, None)
+            return self._empty_strip(y - header)
+        key = self._keys[index]
+        row = self._row(key)
+        self._painted[y] = (key, row)
+        return self._row_strip(row, index == self._cursor)
+
+    def _empty_strip(self, line: int) -> Strip:
+        if line or self._keys or not self.empty_words:
+            return Strip.blank(self.size.width, self._style(""))
+        style = self._style("") + self._style(Tone.MUTED, only_colour=True)
+        return Strip([Segment(fit(f" {self.empty_words}", self.size.width), style)])
+
+    def _row(self, key: Key) -> Row:
+        row = self._fresh.get(key)
+        if row is None:
+            row = self._fresh[key] = self._draw(key)
+        return row
+
+    def _header_strip(self) -> Strip:
+        labels = [
+            fit(self._columns[index].label, width, right=self._columns[index].right)
+            for index, width in self._placed
+        ]
+        text = fit(" " * _MARK + (" " * GAP).join(labels), self.size.width)
+        return Strip([Segment(text, self._style("header"))], self.size.width)
+
+    def _row_strip(self, row: Row, at_cursor: bool) -> Strip:
+        width = self.size.width
+        known = (row, at_cursor, self.has_focus, width, self._placed)
+        strip = self._strips.get(known)
+        if strip is None:
+            segments = self._row_segments(row, at_cursor)
+            strip = Strip(segments).adjust_cell_length(width, segments[0].style)
+            self._strips[known] = strip
+        return strip
+
+    def _row_segments(self, row: Row, at_cursor: bool) -> list[Segment]:
+        plain = self._style("cursor" if at_cursor else "")
+        segments = [Segment("›" if at_cursor else " ", plain)]
+        for number, (index, width) in enumerate(self._placed):
+            if number:
+                segments.append(Segment(" " * GAP, plain))
+            cell = row[index] if index < len(row) else None
+            text = "" if cell is None else cell.text
+            style = plain
+            if cell is not None and cell.tone and not at_cursor:
+                style = plain + self._style(cell.tone, only_colour=True)
+            segments.append(Segment(fit(text, width, right=self._columns[index].right), style))
+        return segments
+
+    def _style(self, name: str, only_colour: bool = False) -> Style:
+        style = self._styles.get(name)
+        if style is None:
+            style = self.rich_style if not name else self._component_style(name, only_colour)
+            self._styles[name] = style
+        return style
+
+    def _component_style(self, name: str, only_colour: bool) -> Style:
+        return self.get_component_rich_style(f"table--{name}", partial=only_colour)
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        self._styles.clear()
+        self._strips.clear()
+        self._painted.clear()
+
+    # what the operator does
+
+    def on_resize(self) -> None:
+        self._placed = place_columns(self._columns, self.size.width - _MARK)
+        self._painted.clear()
+        self._resize_virtually()
+        self._keep_in_sight()
+
+    def on_click(self, event: events.Click) -> None:
+        index = self.scroll_offset.y + event.y - self._header_lines
+        if event.y < self._header_lines or index >= len(self._keys):
+            return
+        self._move(index)
+        if event.chain == 2:
+            self.post_message(self.Opened(self))
+
+    def action_cursor(self, steps: int) -> None:
+        self._move(self._cursor + steps)
+
+    def action_page(self, pages: int) -> None:
+        self._move(self._cursor + pages * max(1, self._page - 1))
+
+    def action_top(self) -> None:
+        """The first row, whichever that is from now on."""
+        self._move(0)
+        self._anchor = None
+
+    def action_bottom(self) -> None:
+        self._move(len(self._keys) - 1)
+
+    def _move(self, index: int) -> None:
+        self._moved_at = monotonic()
+        if not self._keys:
+            return
+        before, self._cursor = self._cursor, max(0, min(index, len(self._keys) - 1))
+        self._anchor = self._keys[self._cursor]
+        if before == self._cursor:
+            return
+        self._keep_in_sight()
+        lines = {index: line for line, index in self._seen()}
+        self.refresh(
+            *(
+                Region(0, lines[at], self.size.width, 1)
+                for at in (before, self._cursor)
+                if at in lines
+            )
+        )
+        self.post_message(self.Moved(self))
