@@ -56,6 +56,10 @@ class CommandAgent:
         control.started(getattr(self.executor.evidence(assignment.run), "agent", None))
         return await self._to_the_end(assignment, control)
 
+    def never_started(self, run: Path) -> bool:
+        """See `Adapter.never_started`."""
+        return self.executor.fence(run)
+
     async def _to_the_end(self, assignment: Assignment, control: Control) -> Outcome:
         run = assignment.run
         reading = Reading(assignment.agent, run / runner.OUTPUT)

@@ -61,6 +61,10 @@ class DemoAgent:
         """A demo agent ends with its supervisor, so there is nothing to go on with."""
         return Outcome(TurnState.LOST, AttemptEnd.LOST, error="lost: it ended with its supervisor")
 
+    def never_started(self, run: Path) -> bool:
+        """See `Adapter.never_started`."""
+        return True
+
 
 def _cast(assignment: Assignment) -> _Part:
     script = assignment.agent.script

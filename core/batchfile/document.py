@@ -184,7 +184,9 @@ class _Builder:
                 self._open.pop()
                 self._keys.pop()
             elif kind is AliasEvent:
-                self._document.note(event.start_mark, f"*{shown(event.anchor)}: no aliases here")
+                self._document.note(
+                    event.start_mark, f"*{shown(getattr(event, 'anchor', ''))}: no aliases here"
+                )
                 self._put(None, event)
             elif kind is DocumentStartEvent:
                 self._only_one(event)

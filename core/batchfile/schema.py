@@ -76,6 +76,12 @@ def _variable(text: str) -> str:
     return text
 
 
+def _command(items: list[str]) -> list[str]:
+    if not items[0] or any("\0" in item for item in items):
+        raise wrong("expected a program and its arguments, without NUL")
+    return items
+
+
 def _address(text: str) -> str:
     if not re.fullmatch(r"https?://[^\s/]+\S*", text):
         raise wrong(f"{shown(text)!r} is no address: expected http:// or https://")
@@ -106,7 +112,7 @@ Amount = Annotated[float, Field(ge=0, le=1e15)]
 Share = Annotated[float, Field(ge=0, le=1)]
 StatusName = Annotated[Status, Field(strict=False)]
 StatusLimits = dict[StatusName, LimitNumber | None]
-Command = Annotated[list[Filled], Field(min_length=1)]
+Command = Annotated[list[str], Field(min_length=1), AfterValidator(_command)]
 
 
 class Block(BaseModel):

@@ -33,7 +33,7 @@ GUIDES = ("AGENTS.md", "CODEFRAME.md")
 
 DEFAULT_INTERVAL = 30.0
 
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
+_NOTHING: Mapping[Any, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)

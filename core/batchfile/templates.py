@@ -63,7 +63,7 @@ def fill(source: str, values: Mapping[str, Any]) -> str:
     if _is_simple(source, values):
         return _SIMPLE.sub(lambda found: str(values[found[1]]), source)
     try:
-        return _compiled(source).render(values)
+        return str(_compiled(source).render(values))
     except TemplateError as error:
         raise TemplateFault(_words(error)) from None
     except Exception as error:  # noqa: BLE001 - a template may do anything that an expression can

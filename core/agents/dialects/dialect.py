@@ -64,15 +64,20 @@ def bounded(text: str) -> str:
 
 
 def failed(code: int, text: str, words: str = "") -> Outcome:
-    """A failure; `words` are the program's own for it, where it had any."""
-    error = ending(code) if code else ""
-    error = ": ".join(part for part in (error, one_line(words)) if part)
-    return Outcome(TurnState.FAILED, exit_code=code, text=text, error=error or "failed")
+    """A failure; `words` are the program's own for it, if it had any."""
+    error = ": ".join(part for part in (ending(code) if code else "", one_line(words)) if part)
+    error = error or "it failed and did not say why"
+    return Outcome(TurnState.FAILED, exit_code=code, text=text, error=error)
 
 
-def incomplete(text: str, words: str) -> Outcome:
-    """Exit code 0, but nothing that proves a success."""
-    return Outcome(TurnState.INCOMPLETE, exit_code=0, text=text, error=words)
+def incomplete(text: str, words: str, code: int = 0) -> Outcome:
+    """An end where nothing proves a success, nor a failure."""
+    return Outcome(TurnState.INCOMPLETE, exit_code=code, text=text, error=one_line(words))
+
+
+def succeeded(text: str) -> Outcome:
+    """A success, proven by exit code 0 and whatever else the kind of output asks for."""
+    return Outcome(TurnState.SUCCEEDED, exit_code=0, text=text)
 
 
 def ending(code: int) -> str:
@@ -121,3 +126,8 @@ def money(event: Mapping[str, Any], name: str) -> float | None:
     """A sum in an object; None where nobody knows it."""
     found = event.get(name)
     return float(found) if isinstance(found, int | float) and not isinstance(found, bool) else None
+
+
+def total(so_far: int | None, more: int | None) -> int | None:
+    """A sum in which what nobody knows counts nothing, and is not zero by itself."""
+    return so_far if more is None else (so_far or 0) + more

@@ -6,9 +6,8 @@ import json
 import re
 
 from batchdeck.core.agents.adapter import Outcome
-from batchdeck.core.agents.dialects.dialect import LastWords, failed, incomplete
+from batchdeck.core.agents.dialects.dialect import LastWords, failed, incomplete, succeeded
 from batchdeck.core.model.agent import Agent
-from batchdeck.core.model.turn import TurnState
 from batchdeck.core.text import decode
 
 
@@ -42,7 +41,7 @@ class Text:
             return failed(0, text, f"the failure pattern was found: {self._failure.words}")
         if self._success.pattern and not self._success.found:
             return incomplete(text, f"the success pattern was not found: {self._success.words}")
-        return Outcome(TurnState.SUCCEEDED, exit_code=0, text=text)
+        return succeeded(text)
 
 
 class _Search:
@@ -77,4 +76,4 @@ class JsonLines:
             json.loads(self._last)
         except (ValueError, RecursionError):
             return incomplete(text, "its last line is not JSON")
-        return Outcome(TurnState.SUCCEEDED, exit_code=0, text=text)
+        return succeeded(text)

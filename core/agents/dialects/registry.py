@@ -6,7 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from batchdeck.core.agents.adapter import Outcome
+from batchdeck.core.agents.dialects.claude import Claude
+from batchdeck.core.agents.dialects.codex import Codex
 from batchdeck.core.agents.dialects.dialect import Dialect
+from batchdeck.core.agents.dialects.gemini import Gemini
+from batchdeck.core.agents.dialects.opencode import OpenCode
 from batchdeck.core.agents.dialects.plain import JsonLines, Text
 from batchdeck.core.model.agent import Agent
 from batchdeck.core.text import LineSplitter
@@ -17,6 +21,10 @@ LINE_CAP = 16 * 1024 * 1024
 DIALECTS: dict[str, Callable[[Agent], Dialect]] = {
     "text": Text,
     "jsonl": JsonLines,
+    "claude-stream-json": Claude,
+    "codex-json": Codex,
+    "gemini-stream-json": Gemini,
+    "opencode-json": OpenCode,
 }
 
 OUTPUT_KINDS = frozenset(DIALECTS)
