@@ -1,0 +1,395 @@
+"""An attempt is started once, ends as a whole, and is never in doubt."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+import pytest
+
+from batchdeck.core.executors import runner
+from batchdeck.core.executors.executor import Alive, Died, Ended, Evidence, Never, Record
+from batchdeck.core.executors.local import SPAWNS_AT_ONCE, LocalExecutor
+from batchdeck.core.model.turn import AttemptEnd
+from tests.core.executors.support import launch, left, until
+
+pytestmark = pytest.mark.anyio
+
+WAYS_TO_HIDE = ["background", "setsid", "double", "nohup", "stubborn"]
+
+
+def record_of(found: Evidence) -> Record:
+    assert isinstance(found, Ended)
+    return found.record
+
+
+async def appears(path: Path) -> None:
+    await anyio.to_thread.run_sync(until, path.exists)
+
+
+async def test_an_agent_runs_to_its_end(tmp_path: Path) -> None:
+    executor = LocalExecutor()
+    given = launch(tmp_path, "say=hello exit=3")
+
+    pid = await executor.start(given)
+    record = record_of(await executor.wait(given.run))
+
+    assert pid is not None
+    assert (record.end, record.code, record.leftovers) == (AttemptEnd.EXITED, 3, 0)
+    assert (given.run / runner.OUTPUT).read_text() == "hello\n"
+    assert executor.evidence(given.run) == Ended(record)
+
+
+async def test_an_end_by_a_signal_is_a_negative_code(tmp_path: Path) -> None:
+    executor = LocalExecutor()
+    given = launch(tmp_path, "signal=9")
+
+    await executor.start(given)
+
+    assert record_of(await executor.wait(given.run)).code == -9
+
+
+@pytest.mark.parametrize("how", WAYS_TO_HIDE)
+async def test_what_an_agent_leaves_behind_is_ended_before_its_record_is_written(
+    tmp_path: Path, how: str
+) -> None:
+    executor = LocalExecutor()
+    given = launch(tmp_path, f"fork={how} exit=0")
+
+    await executor.start(given)
+    record = record_of(await executor.wait(given.run))
+
+    assert (record.end, record.code, record.leftovers) == (AttemptEnd.EXITED, 0, 1)
+    assert left(given.run.name) == []
+
+
+@pytest.mark.parametrize("how", WAYS_TO_HIDE)
+async def test_a_stop_ends_the_whole_tree(tmp_path: Path, how: str) -> None:
+    executor = LocalExecutor()
+    ready = tmp_path / "ready"
+    given = launch(tmp_path, f"fork={how} touch={ready} sleep=600", grace_seconds=0.3)
+    await executor.start(given)
+    await appears(ready)
+
+    await executor.stop(given.run)
+    record = record_of(await executor.wait(given.run))
+
+    assert (record.end, record.code) == (AttemptEnd.STOPPED, -15)
+    assert left(given.run.name) == []
+
+
+async def test_an_agent_that_ignores_term_is_killed_after_its_grace(tmp_path: Path) -> None:
+    executor = LocalExecutor()
+    ready = tmp_path / "ready"
+    given = launch(tmp_path, f"trap=TERM touch={ready} sleep=600", grace_seconds=0.2)
+    await executor.start(given)
+    await appears(ready)
+
+    await executor.stop(given.run)
+    record = record_of(await executor.wait(given.run))
+
+    assert (record.end, record.code) == (AttemptEnd.STOPPED, -9)
+    assert record.seconds >= 0.2
+
+
+async def test_a_stopped_process_is_ended_too(tmp_path: Path) -> None:
+    executor = LocalExecutor()
+    given = launch(tmp_path, "signal=19 sleep=600")
+    pid = await executor.start(given)
+    await anyio.to_thread.run_sync(
+        until, lambda: (runner.process_fields(pid or 0) or [b"?"])[0] == b"T"
+    )
+
+    await executor.stop(given.run)
+
+    assert record_of(await executor.wait(given.run)).end is AttemptEnd.STOPPED
+
+
+async def test_a_stop_file_alone_stops_it(tmp_path: Path) -> None:
+    executor = LocalExecutor()
+    given = launch(tmp_path, "sleep=600")
+    await executor.start(given)
+
+    (given.run / runner.STOP).touch()
+
+    assert record_of(await executor.wait(given.run)).end is AttemptEnd.STOPPED
+
+
+async def test_a_stop_before_the_start_starts_nothing(tmp_path: Path) -> None:
+    executor = LocalExecutor()
+    given = launch(tmp_path, "sleep=600")
+    await executor.stop(given.run)
+
+    assert await executor.start(given) is None
+    assert record_of(await executor.wait(given.run)) == Record(AttemptEnd.STOPPED)
+    assert not (given.run / runner.STARTED).exists()
+
+
+@pytest.mark.parametrize("how", ["", "fork=stubborn"])
+async def test_a_timeout_ends_the_whole_tree(tmp_path: Path, how: str) -> None:
+    executor = LocalExecutor()
+    given = launch(tmp_path, f"{how} sleep=600", timeout_seconds=0.3, grace_seconds=0.2)
+
+    await executor.start(given)
+    record = record_of(await executor.wait(given.run))
+
+    assert (record.end, record.code) == (AttemptEnd.TIMED_OUT, -15)
+    assert record.seconds >= 0.3
+    assert left(given.run.name) == []
+
+
+async def test_the_agent_has_a_session_of_its_own_and_default_signals(tmp_path: Path) -> None:
+    executor = LocalExecutor()
+    script = "ps -o sid= -p $$; echo $$; grep SigIgn /proc/self/status; ls /proc/self/fd"
+    given = launch(tmp_path, "", argv=("/bin/sh", "-c", script))
+
+    await executor.start(given)
+    await executor.wait(given.run)
+
+    session, pid, ignored, *descriptors = (given.run / runner.OUTPUT).read_text().split("\n")
+    assert session.strip() == pid
+    assert int(ignored.split()[1], 16) & 0x7FFF_FFFF == 0  # 32 and 33 are the C library's
+    assert [name for name in descriptors if name] == ["0", "1", "2", "3"]  # 3: the listing itself
+
+
+async def test_a_runner_is_taken_in_when_it_ends(tmp_path: Path) -> None:
+    executor = LocalExecutor()
+    given = launch(tmp_path, "")
+    await executor.start(given)
+    pid = json.loads((given.run / runner.STARTED).read_text())["runner"]
+
+    await executor.wait(given.run)
+
+    assert runner.process_fields(pid) is None
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o077])
+async def test_files_are_private_whatever_the_umask(tmp_path: Path, umask: int) -> None:
+    executor = LocalExecutor()
+    given = launch(tmp_path, "say=x exit=0")
+    before = os.umask(umask)
+    try:
+        await executor.start(given)
+        await executor.wait(given.run)
+    finally:
+        os.umask(before)
+
+    modes = {
+        file.name: stat.S_IMODE(file.stat().st_mode)
+        for file in given.run.iterdir()
+        if file.name != "prompt"
+    }
+    assert set(modes.values()) == {0o600}, modes
+    assert {runner.SPEC, runner.LOCK, runner.STARTED, runner.OUTPUT, runner.EXIT} <= set(modes)
+
+
+async def test_random_bytes_are_kept_as_they_are(tmp_path: Path) -> None:
+    executor = LocalExecutor()
+    given = launch(tmp_path, "big=10000000")
+
+    await executor.start(given)
+    await executor.wait(given.run)
+
+    assert (given.run / runner.OUTPUT).stat().st_size == 10_000_000
+
+
+async def test_a_prompt_that_is_never_read_blocks_nobody(tmp_path: Path) -> None:
+    executor = LocalExecutor()
+    given = launch(tmp_path, "x" * 1_000_000, argv=("/bin/sh", "-c", "exit 0"))
+
+    await executor.start(given)
+
+    assert record_of(await executor.wait(given.run)).code == 0
+
+
+async def test_without_a_prompt_standard_input_is_empty(tmp_path: Path) -> None:
+    executor = LocalExecutor()
+    given = launch(tmp_path, "", argv=("/bin/sh", "-c", "cat; exit 4"), stdin=None)
+
+    await executor.start(given)
+
+    assert record_of(await executor.wait(given.run)).code == 4
+
+
+async def failure_of(executor: LocalExecutor, given: object) -> tuple[str, str]:
+    assert await executor.start(given) is None  # type: ignore[arg-type]
+    record = record_of(await executor.wait(given.run))  # type: ignore[attr-defined]
+    assert record.code is None
+    assert record.spawn_failure is not None
+    return record.spawn_failure.stage, record.spawn_failure.name
+
+
+def make_program(path: Path, text: str, mode: int) -> tuple[str]:
+    path.write_text(text)
+    path.chmod(mode)
+    return (str(path),)
+
+
+async def test_a_missing_program_is_told_from_a_failing_one(tmp_path: Path) -> None:
+    given = launch(tmp_path, "", argv=(str(tmp_path / "nothing"),))
+    assert await failure_of(LocalExecutor(), given) == ("exec", "ENOENT")
+
+
+async def test_what_is_no_program_is_told(tmp_path: Path) -> None:
+    executor = LocalExecutor()
+    plain = make_program(tmp_path / "plain", "#!/bin/sh\n", 0o600)
+    bad = make_program(tmp_path / "bad", "#!/nowhere/sh\n", 0o700)
+    none = make_program(tmp_path / "none", "no first line", 0o700)
+
+    assert await failure_of(executor, launch(tmp_path, "", argv=plain)) == ("exec", "EACCES")
+    assert await failure_of(executor, launch(tmp_path, "", argv=bad)) == ("exec", "ENOENT")
+    assert await failure_of(executor, launch(tmp_path, "", argv=none)) == ("exec", "ENOEXEC")
+    folder = launch(tmp_path, "", argv=(str(tmp_path),))
+    assert await failure_of(executor, folder) == ("exec", "EACCES")
+    long = launch(tmp_path, "", argv=("/bin/true", "x" * 200_000))
+    assert await failure_of(executor, long) == ("exec", "E2BIG")
+
+
+async def test_a_folder_that_is_gone_or_another_is_told(tmp_path: Path) -> None:
+    executor = LocalExecutor()
+    gone = launch(tmp_path, "", folder=tmp_path / "gone")
+    file = launch(tmp_path, "", folder=gone.run / "prompt")
+    other = launch(tmp_path, "", identity=(tmp_path.stat().st_dev, tmp_path.stat().st_ino + 1))
+
+    assert await failure_of(executor, gone) == ("folder", "ENOENT")
+    assert await failure_of(executor, file) == ("folder", "ENOTDIR")
+    assert await failure_of(executor, other) == ("folder", "ESTALE")
+
+
+async def test_an_expected_folder_is_entered(tmp_path: Path) -> None:
+    executor = LocalExecutor()
+    status = tmp_path.stat()
+    given = launch(tmp_path, "", argv=("/bin/pwd",), identity=(status.st_dev, status.st_ino))
+
+    await executor.start(given)
+    await executor.wait(given.run)
+
+    assert (given.run / runner.OUTPUT).read_text() == f"{tmp_path}\n"
+
+
+async def test_a_fence_refuses_a_late_runner(tmp_path: Path) -> None:
+    executor = LocalExecutor()
+    given = launch(tmp_path, "touch=" + str(tmp_path / "ran"))
+
+    assert executor.evidence(given.run) == Never()
+    assert executor.fence(given.run)
+    assert executor.fence(given.run)
+    assert await executor.start(given) is None
+    assert await executor.wait(given.run) == Never(fenced=True)
+    assert not (tmp_path / "ran").exists()
+
+
+async def test_a_fence_is_refused_once_the_attempt_has_begun(tmp_path: Path) -> None:
+    executor = LocalExecutor()
+    given = launch(tmp_path, "sleep=600")
+    await executor.start(given)
+
+    assert not executor.fence(given.run)
+    await executor.stop(given.run)
+    await executor.wait(given.run)
+    assert not executor.fence(given.run)
+
+
+async def test_an_attempt_starts_once_however_many_runners_come(tmp_path: Path) -> None:
+    executor, ledger = LocalExecutor(), tmp_path / "ledger"
+    given = launch(tmp_path, "sleep=0.2")
+    given.environment["LEDGER"] = str(ledger)  # type: ignore[index]
+
+    async with anyio.create_task_group() as starters:
+        for _ in range(5):
+            starters.start_soon(LocalExecutor().start, given)
+    await executor.wait(given.run)
+    late = LocalExecutor()
+    assert await late.start(given) is None
+    await late.wait(given.run)
+
+    events = [json.loads(line)["event"] for line in ledger.read_text().splitlines()]
+    assert events == ["start", "end"]
+    reap()
+
+
+def reap() -> None:
+    """Takes in runners that nobody waited for."""
+    while True:
+        try:
+            os.waitpid(-1, 0)
+        except ChildProcessError:
+            return
+
+
+async def test_evidence_of_an_attempt_without_a_folder_is_never(tmp_path: Path) -> None:
+    assert LocalExecutor().evidence(tmp_path / "nothing") == Never()
+
+
+async def test_cancelling_the_wait_leaves_the_agent_running(tmp_path: Path) -> None:
+    executor = LocalExecutor()
+    given = launch(tmp_path, f"wait={tmp_path / 'go'} exit=5")
+    await executor.start(given)
+
+    with anyio.move_on_after(0.05):
+        await executor.wait(given.run)
+    assert isinstance(executor.evidence(given.run), Alive)
+    (tmp_path / "go").touch()
+
+    assert record_of(await executor.wait(given.run)).code == 5
+
+
+async def test_a_runner_that_was_killed_leaves_its_attempt_in_doubt_and_nothing_running(
+    tmp_path: Path,
+) -> None:
+    executor = LocalExecutor()
+    ready = tmp_path / "ready"
+    given = launch(tmp_path, f"fork=setsid fork=double fork=stubborn touch={ready} sleep=600")
+    await executor.start(given)
+    await appears(ready)
+    os.kill(json.loads((given.run / runner.STARTED).read_text())["runner"], 9)
+
+    assert await executor.wait(given.run) == Died()
+    assert await executor.sweep(given.run.name) >= 3
+    assert left(given.run.name) == []
+
+
+async def test_a_sweep_leaves_other_attempts_alone(tmp_path: Path) -> None:
+    executor = LocalExecutor()
+    given = launch(tmp_path, "sleep=600")
+    await executor.start(given)
+
+    assert await executor.sweep("another") == 0
+    assert await executor.sweep(given.run.name[:-1]) == 0
+    assert isinstance(executor.evidence(given.run), Alive)
+    await executor.stop(given.run)
+    await executor.wait(given.run)
+
+
+async def test_no_signal_goes_to_a_process_that_only_has_the_same_number(tmp_path: Path) -> None:
+    executor = LocalExecutor()
+    given, victim = launch(tmp_path, ""), launch(tmp_path, "sleep=600")
+    await executor.start(victim)
+    started = json.loads((victim.run / runner.STARTED).read_text())
+    for lie in ({"boot_id": "another"}, {"runner_ticks": started["runner_ticks"] + 1}):
+        (given.run / runner.STARTED).write_text(json.dumps({**started, **lie}))
+        await executor.stop(given.run)
+
+    assert isinstance(executor.evidence(victim.run), Alive)
+    assert not (victim.run / runner.EXIT).exists()
+    await executor.stop(victim.run)
+    assert record_of(await executor.wait(victim.run)).end is AttemptEnd.STOPPED
+
+
+async def test_a_record_that_was_cut_is_no_record(tmp_path: Path) -> None:
+    executor = LocalExecutor()
+    given = launch(tmp_path, "")
+    await executor.start(given)
+    await executor.wait(given.run)
+
+    for content in ("", "{", "[]", '{"end": "strange"}', "{}"):
+        (given.run / runner.EXIT).write_text(content)
+        assert executor.evidence(given.run) == Died()
+
+
+async def test_no_more_processes_are_made_at_once_than_allowed(tmp_path: Path) -> None:
+    assert LocalExecutor().spawning.total_tokens == SPAWNS_AT_ONCE
