@@ -335,7 +335,15 @@ ACTIONS: tuple[Action, ...] = (
         "move",
         in_palette=False,
     ),
-    Action("leave", "leave", "Leave; asks first while turns are running.", "q", "q", "program"),
+    Action(
+        "leave",
+        "leave",
+        "Leave; asks first while turns are running.",
+        "q",
+        "q",
+        "program",
+        in_bar=True,
+    ),
 )
 
 BY_ID = {action.id: action for action in ACTIONS}

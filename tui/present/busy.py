@@ -48,11 +48,12 @@ def queue_line(answer: BusyAnswer, agent: str) -> str:
     return f"Queued, yours goes {ordinal(answer.position)}: {others}after what runs."
 
 
-def force_line(answer: BusyAnswer) -> str:
+def force_line(answer: BusyAnswer, deck: str) -> str:
     """What sending now passes, or why it cannot be done."""
     if answer.passable:
-        return f"Sending now passes: {', '.join(_passed(gate) for gate in answer.gates)}."
-    return f"It cannot be sent now: {_why_not(answer.gates)}."
+        passed = ", ".join(_passed(gate) for gate in answer.gates)
+        return f"Sending now passes: {passed}. Nothing else stands in the way."
+    return f"It cannot be sent now: {_why_not(answer.gates, deck)}."
 
 
 def _passed(gate: Gate) -> str:
@@ -60,12 +61,10 @@ def _passed(gate: Gate) -> str:
     return f"{gate.name} {gate.subject}".strip() + numbers
 
 
-def _why_not(gates: Sequence[Gate]) -> str:
+def _why_not(gates: Sequence[Gate], deck: str) -> str:
     stubborn = next(gate for gate in gates if not gate.passable)
-    if stubborn.name not in CAPACITY:
-        return f"{stubborn.name.replace('_', ' ')} is no matter of slots"
-    if stubborn.limit == 0:
-        return f"{stubborn.name} {stubborn.subject}".strip() + " is closed"
+    if stubborn.name not in CAPACITY or stubborn.limit == 0:
+        return gate_words(stubborn, deck)
     return f"{stubborn.subject or 'the agent'} runs one turn at a time"
 
 

@@ -18,8 +18,11 @@ class Column:
     width: int
     drop: int = 0
     right: bool = False
-    stretches: bool = False
-    """Takes what is left; `width` is then the least it needs."""
+    most: int | None = None
+    """It takes what is left up to so much; `width` is then the least it needs."""
+
+
+ANY_WIDTH = 1_000
 
 
 class Placed(NamedTuple):
@@ -35,10 +38,11 @@ def place_columns(columns: Sequence[Column], room: int) -> tuple[Placed, ...]:
     while _needed(columns, kept) > room and any(columns[index].drop for index in kept):
         kept.remove(max(kept, key=lambda index: columns[index].drop))
     spare = max(0, room - _needed(columns, kept))
-    return tuple(
-        Placed(index, columns[index].width + (spare if columns[index].stretches else 0))
-        for index in kept
-    )
+    return tuple(Placed(index, _stretched(columns[index], spare)) for index in kept)
+
+
+def _stretched(column: Column, spare: int) -> int:
+    return column.width if column.most is None else min(column.most, column.width + spare)
 
 
 def _needed(columns: Sequence[Column], kept: Sequence[int]) -> int:

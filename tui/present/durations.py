@@ -36,4 +36,4 @@ def waited(milliseconds: int) -> str:
 
 
 def ago(milliseconds: int) -> str:
-    return "now" if milliseconds < _SECOND else f"{rough(milliseconds)} ago"
+    return f"{rough(max(_SECOND, milliseconds))} ago"

@@ -95,8 +95,12 @@ class WhyLine(NamedTuple):
 
 
 def why_lines(gates: Sequence[Gate], deck: str, now_ms: int) -> tuple[WhyLine, ...]:
-    """Every gate that applies, the open ones too."""
-    return tuple(_why_line(gate, deck, now_ms) for gate in gates)
+    """Every gate that applies, the open ones too, but for those that have nothing to tell."""
+    return tuple(
+        _why_line(gate, deck, now_ms)
+        for gate in gates
+        if not gate.open or gate.subject or gate.used is not None
+    )
 
 
 def _why_line(gate: Gate, deck: str, now_ms: int) -> WhyLine:

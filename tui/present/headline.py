@@ -19,6 +19,7 @@ from batchdeck.tui.present.scene import active_batches
 
 _BAR = 12
 _GAP = "  "
+_NARROW = 44
 _MODE_TONES = {
     "running": Tone.RUNNING,
     "held": Tone.HELD,
@@ -38,7 +39,7 @@ class Part(NamedTuple):
 
 def headline(view: DeckView, now_ms: int, width: int) -> tuple[Cell, ...]:
     """The pieces that fit into `width` cells, the needs at the right end."""
-    left, needs = _parts(view, now_ms), _needs_cell(view)
+    left, needs = _parts(view, now_ms), _needs_cell(view, width)
     room = width - (cell_len(needs.text) + 3 if needs.text else 1)
     while len(left) > 1 and _length(left) > room:
         left.remove(max(left, key=lambda part: part.drop))
@@ -106,10 +107,12 @@ def _bar(done: int, total: int) -> str:
     return "━" * full + "╸" * half + "─" * (_BAR - full - half)
 
 
-def _needs_cell(view: DeckView) -> Cell:
+def _needs_cell(view: DeckView, width: int) -> Cell:
     count = urgent_count(view)
     if not count:
         return Cell("")
+    if width < _NARROW:
+        return Cell(f"! {count}", Tone.NEEDS)
     return Cell(f"! {count} need{'s' if count == 1 else ''} you", Tone.NEEDS)
 
 

@@ -107,7 +107,7 @@ class BusyScreen(LiveModal[Receipt | None]):
     def _consequences(self, answer: BusyAnswer) -> str:
         if answer.free:
             return "Nothing is in the way any more: enter sends it."
-        return f"{queue_line(answer, self._addressee.agent)}\n{force_line(answer)}"
+        return f"{queue_line(answer, self._addressee.agent)}\n{force_line(answer, self.scene.view.deck)}"
 
     def _put(self, selector: str, words: str) -> None:
         place = self.query_one(selector, Static)
@@ -134,7 +134,7 @@ class BusyScreen(LiveModal[Receipt | None]):
             self.dismiss(None)
             return
         if choice == "now" and not self._answer.passable:
-            self._say(force_line(self._answer))
+            self._say(force_line(self._answer, self.scene.view.deck))
             return
         self._sending = True
         self.deck_app.submit(self._command(choice, self._answer), self._answered)

@@ -8,6 +8,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal
+from textual.content import Content
 from textual.widget import Widget
 
 from batchdeck.tui.actions import Focus, Standpoint
@@ -42,6 +43,12 @@ class DeckScreen(ActingScreen):
 
     def on_mount(self) -> None:
         self._show_part(Focus.TURNS)
+
+    def on_resize(self) -> None:
+        narrow = self.has_class("-narrow")
+        status, agents = self.query_one(StatusTable), self.query_one(AgentTable)
+        status.border_title = Content("status" + " ─ tab: agents" * narrow)
+        agents.border_title = Content("agents" + " ─ shift+tab: status" * narrow)
 
     def on_descendant_focus(self) -> None:
         self._show_part(self.part)

@@ -11,7 +11,7 @@ from textual.content import Content
 
 from batchdeck.core.model.event import Event
 from batchdeck.tui.present.cells import Row, Tone
-from batchdeck.tui.present.columns import Column
+from batchdeck.tui.present.columns import ANY_WIDTH, Column
 from batchdeck.tui.present.happenings import event_row
 from batchdeck.tui.present.scene import Scene
 from batchdeck.tui.screens.live import LiveScreen
@@ -26,7 +26,7 @@ _COLUMNS = (
     Column("event", 18),
     Column("turn", 6, drop=1),
     Column("task", 10, drop=2),
-    Column("what", 24, stretches=True),
+    Column("what", 24, most=ANY_WIDTH),
 )
 
 

@@ -14,7 +14,7 @@ from textual.widgets import Static
 from batchdeck.core.commands import ReleaseHold, RetryTask
 from batchdeck.core.model.turn import Turn
 from batchdeck.tui.present.cells import Cell, Row, Tone
-from batchdeck.tui.present.columns import Column
+from batchdeck.tui.present.columns import ANY_WIDTH, Column
 from batchdeck.tui.present.durations import waited
 from batchdeck.tui.present.needs import Need, NeedKind, needs
 from batchdeck.tui.screens.answer import AnswerScreen
@@ -27,7 +27,7 @@ _COLUMNS = (
     Column("turn", 5),
     Column("task", 9, drop=2),
     Column("for", 7, drop=1),
-    Column("words", 18, stretches=True),
+    Column("words", 18, most=ANY_WIDTH),
 )
 _WORDS = {
     NeedKind.FAULT: "fault",
@@ -64,7 +64,7 @@ class NeedsScreen(LiveModal[None]):
         self._needs: dict[str, Need] = {}
 
     def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog -high") as dialog:
+        with Vertical(classes="dialog") as dialog:
             dialog.border_title = Content("needs you")
             yield NeedTable(_COLUMNS, id="needs")
             yield Static(id="words", markup=False)

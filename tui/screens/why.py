@@ -19,7 +19,12 @@ from batchdeck.tui.present.scene import Scene
 from batchdeck.tui.present.turns import state_word, what
 from batchdeck.tui.screens.live import LiveModal
 
-_GATE, _WORDS = 12, 26
+_GATE, _WORDS, _HOLDERS = 12, 26, 52
+_SENTENCES = {
+    TurnState.RUNNING: "It does not wait for a slot: it runs.",
+    TurnState.STOPPING: "It does not wait: it is being stopped.",
+    TurnState.WAITING: "It waits for your answer (! shows it).",
+}
 
 
 class WhyScreen(LiveModal[None]):
@@ -70,12 +75,14 @@ def _explained(turn: Turn, scene: Scene) -> tuple[str, Content]:
 
 def _state_words(turn: Turn, scene: Scene) -> str:
     words = what(turn, scene)
-    sentence = f"It does not wait: it is {state_word(turn, scene)}."
+    sentence = _SENTENCES.get(turn.state, f"It has ended: {turn.state}.")
     return f"{sentence}\n{fit(words, min(len(words), 400))}" if words else sentence
 
 
 def _painted(line: WhyLine) -> Content:
     sign, tone = ("✓", "done") if line.open else ("✗", "alert")
     words = fit(line.words, max(_WORDS, min(len(line.words), 48)))
-    text = f" {fit(line.gate, _GATE)} {words}  {fit(line.holders, min(len(line.holders), 120))}"
+    text = (
+        f" {fit(line.gate, _GATE)} {words}  {fit(line.holders, min(len(line.holders), _HOLDERS))}"
+    )
     return Content.assemble((sign, f"$status-{tone}"), (text.rstrip(), "" if line.open else "bold"))

@@ -12,11 +12,11 @@ from batchdeck.tui.present.scene import EMPTY_SCENE, Scene
 from batchdeck.tui.widgets.virtual_table import VirtualTable
 
 _COLUMNS = (
-    Column("agent", 9, stretches=True),
+    Column("agent", 9, most=24),
     Column("kind", 7, drop=4),
-    Column("running", 16),
+    Column("running", 17),
     Column("queued", 6, right=True),
-    Column("done", 5, drop=2, right=True),
+    Column("done", 4, drop=2, right=True),
     Column("failed", 6, drop=3, right=True),
     Column("last minute", BAR_WIDTH, drop=5),
 )

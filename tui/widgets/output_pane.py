@@ -29,6 +29,14 @@ _NEWS_SECONDS = 1.0
 """It looks again after so long even if nothing was heard of the turn."""
 
 
+def _empty_words(turn: Turn | None) -> str:
+    if turn is None:
+        return "choose a turn to see its output"
+    if turn.state is TurnState.QUEUED:
+        return "not started: w shows what it waits for"
+    return "no output" if turn.state in ENDED else "no output yet"
+
+
 class OutputPane(RingLog):
     """Follows the output of a turn; it reads only while it is seen and the turn may write."""
 
@@ -78,6 +86,7 @@ class OutputPane(RingLog):
 
     def _retitle(self) -> None:
         turn = self._turn(self.scene)
+        self.empty_words = _empty_words(turn)
         if turn is None:
             title, side = "output", ""
         else:
@@ -87,6 +96,9 @@ class OutputPane(RingLog):
             content = Content(fit(words, min(60, len(words))))
             if getattr(self, name) != content.markup:
                 setattr(self, name, content)
+
+        if not self._total:
+            self.refresh()
 
     def _following_words(self, turn: Turn) -> str:
         if turn.state is TurnState.QUEUED:

@@ -50,6 +50,8 @@ class RingLog(ScrollView, can_focus=True):
 
     def __init__(self, *, most_lines: int = 5_000, id: str | None = None) -> None:
         super().__init__(id=id)
+        self.empty_words = ""
+        """What stands there while there is no line."""
         self._lines: deque[str] = deque(maxlen=most_lines)
         self._total = 0
         self._first = 0
@@ -130,6 +132,8 @@ class RingLog(ScrollView, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         number = self.scroll_offset.y + y
+        if not self._lines and y == 0 and self.empty_words:
+            return Strip([Segment(fit(f" {self.empty_words}", self.size.width), self._plain)])
         if number >= len(self._lines):
             return Strip.blank(self.size.width, self._plain)
         strip = self._with_selection(self._line_strip(number), number)

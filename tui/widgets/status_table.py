@@ -12,10 +12,10 @@ from batchdeck.tui.present.statuses import StatusRow, resting_words, status_rows
 from batchdeck.tui.widgets.virtual_table import VirtualTable
 
 _COLUMNS = (
-    Column("status", 11, stretches=True),
+    Column("status", 11, most=24),
     Column("running", 14),
     Column("queued", 6, right=True),
-    Column("now", 5, drop=1, right=True),
+    Column("now", 4, drop=1, right=True),
 )
 
 

@@ -7,7 +7,7 @@ from textual.reactive import reactive
 
 from batchdeck.core.model.turn import Turn
 from batchdeck.tui.present.cells import Row
-from batchdeck.tui.present.columns import Column
+from batchdeck.tui.present.columns import ANY_WIDTH, Column
 from batchdeck.tui.present.filtering import Filter, read_filter
 from batchdeck.tui.present.scene import EMPTY_SCENE, Scene
 from batchdeck.tui.present.turn_order import TurnOrder
@@ -19,10 +19,10 @@ _COLUMNS = (
     Column("turn", 5),
     Column("task", 8),
     Column("agent", 10, drop=2),
-    Column("state", 9, drop=3),
-    Column("lane", 11, drop=4),
+    Column("state", 9, drop=4),
+    Column("lane", 11, drop=5),
     Column("time", 7, drop=1),
-    Column("what", 22, stretches=True),
+    Column("what", 28, most=ANY_WIDTH),
 )
 
 

@@ -1,0 +1,179 @@
+"""Commands that change: limits, messages, stops, holds."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from batchdeck.core.commands import (
+    Command,
+    Drain,
+    OnBusy,
+    PutHold,
+    ReleaseHold,
+    Send,
+    SetLimit,
+    StopTurn,
+)
+from batchdeck.core.errors import BadInput
+from batchdeck.core.model.hold import DECK
+from batchdeck.core.model.limit import read_limit_value
+from batchdeck.core.text import clean_line
+from batchdeck.tui.cli.context import Context, print_json
+from batchdeck.tui.cli.finding import needed_turn_number
+from batchdeck.tui.cli.showing import json_option
+
+
+def who(context: Context) -> str:
+    """Who asks, as the deck records it."""
+    return context.environment.get("USER") or "operator"
+
+
+def carry_out(context: Context, command: Command, *, offline: bool, as_json: bool) -> None:
+    """Has a command carried out, prints the answer and ends with its exit code."""
+    code, document = context.submit(command, offline=offline)
+    print_answer(code, document, as_json=as_json)
+    click.get_current_context().exit(code)
+
+
+def print_answer(code: int, document: dict[str, Any], *, as_json: bool) -> None:
+    """An answer on standard output for programs, else a line where it belongs."""
+    if as_json:
+        print_json(document)
+        return
+    message = clean_line(str(document.get("message") or document.get("error")), 1000)
+    click.echo(message, err=code != 0)
+
+
+def read_assignments(changes: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """Name and value of each `NAME=N`.
+
+    Raises:
+        BadInput: one has no `=`, or a name comes twice.
+    """
+    seen: set[str] = set()
+    for change in changes:
+        name, equals, value = change.rpartition("=")
+        if not equals or not name:
+            raise BadInput(f"Invalid format {change!r}. Expected NAME=N, as in agent:coder=2.")
+        if name in seen:
+            raise BadInput(f"{name} is given twice.")
+        seen.add(name)
+        yield name, value
+
+
+@click.command()
+@click.argument("changes", metavar="NAME=N", nargs=-1, required=True)
+@json_option
+@click.pass_obj
+def limit(context: Context, changes: tuple[str, ...], as_json: bool) -> None:
+    """Change limits; N is a whole number from 0 (closed), or none.
+
+    \b
+    Names: global, batch:NAME, status:READY (or status:BATCH/READY),
+           agent:NAME, attention
+    """
+    wanted = [(name, read_limit_value(value, name)) for name, value in read_assignments(changes)]
+    worst = 0
+    answers = []
+    for name, value in wanted:
+        command = SetLimit(name=name, value=value, by=who(context))
+        code, document = context.submit(command, offline=True)
+        answers.append({"name": name, "value": value, **document})
+        worst = worst or code
+        if not as_json:
+            print_answer(code, document, as_json=False)
+    if as_json:
+        print_json(answers[0] if len(answers) == 1 else answers)
+    click.get_current_context().exit(worst)
+
+
+@click.command()
+@click.argument("to", metavar="AGENT|CONVERSATION|TASK")
+@click.argument("text")
+@click.option("--on-busy", metavar="queue|force", help="What to do where a gate is shut.")
+@click.option("--target", metavar="KEY", help="Runs strictly in order with others of that key.")
+@click.option("--delivery-id", metavar="ID", help="The same id again is the same message.")
+@click.option("--unauthorised", is_flag=True, help="Keeps its place, and waits for release.")
+@json_option
+@click.pass_obj
+def send(
+    context: Context,
+    to: str,
+    text: str,
+    on_busy: str | None,
+    target: str | None,
+    delivery_id: str | None,
+    unauthorised: bool,
+    as_json: bool,
+) -> None:
+    """Send a message; TEXT - reads it from standard input.
+
+    Where it cannot start at once and --on-busy is not given: exit 3, and nothing is stored.
+    """
+    if on_busy not in (None, *OnBusy):
+        answer = {
+            "error": "on_busy_invalid",
+            "message": f"--on-busy cannot be {on_busy!r}; give queue or force.",
+        }
+        print_answer(2, answer, as_json=as_json)
+        click.get_current_context().exit(2)
+    command = Send(
+        to=to,
+        text=sys.stdin.read() if text == "-" else text,
+        on_busy=None if on_busy is None else OnBusy(on_busy),
+        target=target,
+        delivery_id=delivery_id,
+        unauthorised=unauthorised,
+        by=who(context),
+    )
+    stored_here = command.on_busy is OnBusy.QUEUE or unauthorised
+    code, document = context.submit(command, offline=stored_here)
+    if code == 0 and document.get("supervised") is False:
+        document["message"] = f"{document['message']}; nobody dispatches this deck now"
+    print_answer(code, document, as_json=as_json)
+    click.get_current_context().exit(code)
+
+
+@click.command()
+@click.argument("turn")
+@json_option
+@click.pass_obj
+def stop(context: Context, turn: str, as_json: bool) -> None:
+    """Cancel a queued turn, or end a running one with all its processes."""
+    command = StopTurn(turn=needed_turn_number(turn), by=who(context))
+    carry_out(context, command, offline=False, as_json=as_json)
+
+
+@click.command()
+@click.argument("what", default=DECK)
+@click.option("--reason", default="", help="Shown to whoever wonders why it waits.")
+@json_option
+@click.pass_obj
+def hold(context: Context, what: str, reason: str, as_json: bool) -> None:
+    """Stop admissions for the deck, #TURN, agent:NAME, batch:NAME or folder:PATH."""
+    command = PutHold(what=what, reason=reason, by=who(context))
+    carry_out(context, command, offline=True, as_json=as_json)
+
+
+@click.command()
+@click.argument("what", default=DECK)
+@json_option
+@click.pass_obj
+def release(context: Context, what: str, as_json: bool) -> None:
+    """Take a hold away; a turn that was not authorised is authorised by it."""
+    command = ReleaseHold(what=what, by=who(context))
+    carry_out(context, command, offline=True, as_json=as_json)
+
+
+@click.command()
+@click.option("--off", is_flag=True, help="Admit again.")
+@json_option
+@click.pass_obj
+def drain(context: Context, off: bool, as_json: bool) -> None:
+    """Admit nothing new, and let what runs finish."""
+    command = Drain(on=not off, by=who(context))
+    carry_out(context, command, offline=False, as_json=as_json)

@@ -1,0 +1,132 @@
+"""What every command is given: the deck that is meant, and the ways to reach it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import click
+
+from batchdeck.core.commands import Command, Receipt
+from batchdeck.core.errors import BatchdeckError
+from batchdeck.core.model.event import Event
+from batchdeck.core.paths import DeckPaths, find_deck
+from batchdeck.core.port import Deck, OutputPage
+from batchdeck.core.view import DeckView
+
+
+class Look(Protocol):
+    """One open look at a deck's file, without its lock."""
+
+    @property
+    def held_by(self) -> object | None: ...
+
+    def view(self, ended_turns: int = 0) -> DeckView: ...
+
+    def events(self, after: int, limit: int) -> Sequence[Event]: ...
+
+    def output(self, turn: int, start: int, limit: int) -> OutputPage: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """How a command wants its deck opened."""
+
+    dispatch: bool = True
+    hold_after_unclean_stop: bool = False
+    refuse_after_unclean_stop: bool = False
+    on_lost: str = "ask"
+    no_input: bool = False
+
+
+class OpenDeck(Protocol):
+    def __call__(
+        self, paths: DeckPaths, opening: Opening
+    ) -> AbstractAsyncContextManager["LiveDeck"]: ...
+
+
+class LiveDeck(Deck, Protocol):
+    """A deck that this process holds."""
+
+    @property
+    def listeners(self) -> list[Callable[[Sequence[Event]], None]]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Doors:
+    """The composition root's ways into a deck."""
+
+    open_deck: OpenDeck
+    look: Callable[[DeckPaths], AbstractContextManager[Look]]
+    holder: Callable[[Path], object | None]
+    serve: Callable[[Deck, Path], AbstractAsyncContextManager[None]]
+
+
+@dataclass(slots=True)
+class Context:
+    """One invocation."""
+
+    doors: Doors
+    environment: Mapping[str, str]
+    here: Path
+    deck: str | None = None
+    streams: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def paths(self) -> DeckPaths:
+        return find_deck(self.deck, self.environment, self.here)
+
+    def look(self) -> AbstractContextManager[Look]:
+        return self.doors.look(self.paths)
+
+    def submit(self, command: Command, *, offline: bool) -> tuple[int, dict[str, Any]]:
+        """Has a command carried out by whoever holds the deck; exit code and document.
+
+        `offline`: with no supervisor, it is done here, under the same lock.
+        """
+        from batchdeck.tui.cli.reaching import submit
+
+        return submit(self, command, offline=offline)
+
+
+class Failure(click.ClickException):
+    """An error as one line on standard error, and its exit code."""
+
+    def __init__(self, message: str, exit_code: int) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+    def show(self, file: Any = None) -> None:
+        click.echo(self.format_message(), file=file or sys.stderr)
+
+
+def as_failure(error: BatchdeckError) -> Failure:
+    return Failure(error.message, error.exit_code)
+
+
+def print_json(document: Any) -> None:
+    """One JSON document on standard output."""
+    click.echo(json.dumps(document, ensure_ascii=not _speaks_unicode(), default=str))
+
+
+def print_rows(rows: Sequence[Sequence[str]], header: Sequence[str]) -> None:
+    """Rows as aligned columns for people."""
+    table = [list(header), *[list(row) for row in rows]]
+    widths = [max(len(row[column]) for row in table) for column in range(len(header))]
+    for row in table:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        click.echo("  ".join(cells).rstrip())
+
+
+def _speaks_unicode() -> bool:
+    encoding = getattr(sys.stdout, "encoding", None) or "ascii"
+    return encoding.lower().replace("-", "") == "utf8"
+
+
+def receipt_exit(receipt: Receipt) -> int:
+    return 0 if receipt.accepted else receipt.exit_code

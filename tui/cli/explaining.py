@@ -1,0 +1,144 @@
+"""Commands that explain: why something waits, and what a change would start."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from batchdeck.core.clock import SystemClock
+from batchdeck.core.control.wire import gate_documents
+from batchdeck.core.errors import NotFound
+from batchdeck.core.model.gate import Gate
+from batchdeck.core.model.limit import read_limit_value
+from batchdeck.core.model.task import Task
+from batchdeck.core.model.turn import Turn, TurnState
+from batchdeck.core.rules.gates import evaluate, shut
+from batchdeck.core.rules.limits import check_limit, full_limit_name
+from batchdeck.core.rules.order import ordinal, place
+from batchdeck.core.rules.plan import plan, with_limits
+from batchdeck.core.view import DeckView
+from batchdeck.tui.cli.changing import read_assignments
+from batchdeck.tui.cli.context import Context, print_json
+from batchdeck.tui.cli.finding import one_task, turn_number
+from batchdeck.tui.cli.showing import MANY, json_option
+
+
+@click.command()
+@click.argument("name", metavar="TASK|TURN")
+@json_option
+@click.pass_obj
+def why(context: Context, name: str, as_json: bool) -> None:
+    """Show every gate that keeps a task or #TURN waiting, who holds it and what frees it."""
+    with context.look() as look:
+        view = look.view(ended_turns=MANY)
+    turn, task = _named(view, name)
+    gates: tuple[Gate, ...] = ()
+    if turn is not None and turn.state is TurnState.QUEUED:
+        gates = evaluate(turn, view, SystemClock().now_ms())
+    if as_json:
+        print_json(_document(view, turn, task, gates))
+        return
+    _print(view, turn, task, gates)
+
+
+def _named(view: DeckView, name: str) -> tuple[Turn | None, Task | None]:
+    number = turn_number(name)
+    if number is None and name.isdigit() and not any(t.key == name for t in view.tasks.values()):
+        number = int(name)
+    if number is not None:
+        turn = view.turns.get(number)
+        if turn is None:
+            raise NotFound(f"There is no turn #{number}.")
+        return turn, None if turn.task is None else view.tasks[turn.task]
+    task = one_task(view, name)
+    return None if task.turn is None else view.turns.get(task.turn), task
+
+
+def _note(turn: Turn | None, task: Task | None) -> str:
+    """What to say of something that does not wait in the queue."""
+    if turn is None:
+        status = "" if task is None else f" It is {task.status}."
+        return f"It has no turn.{status}"
+    subject = f"#{turn.id}"
+    if turn.state is TurnState.WAITING:
+        return f"{subject} has asked something and waits for your answer."
+    if turn.ended_ms is None:
+        return f"{subject} is {turn.state}."
+    error = f": {turn.error}" if turn.error else ""
+    return f"{subject} has ended, {turn.state}{error}."
+
+
+def _document(
+    view: DeckView, turn: Turn | None, task: Task | None, gates: tuple[Gate, ...]
+) -> dict[str, Any]:
+    queued = turn is not None and turn.state is TurnState.QUEUED
+    document: dict[str, Any] = {
+        "turn": None if turn is None else str(turn.id),
+        "task": None if task is None else task.key,
+        "state": None if turn is None else turn.state,
+        "position": place(turn, view) if turn is not None and queued else None,
+        "gates": gate_documents(gates),
+    }
+    if not queued:
+        document["note"] = _note(turn, task)
+    elif not view.supervised:
+        document["note"] = "Nobody dispatches this deck."
+    return document
+
+
+def _print(view: DeckView, turn: Turn | None, task: Task | None, gates: tuple[Gate, ...]) -> None:
+    if turn is None or turn.state is not TurnState.QUEUED:
+        click.echo(_note(turn, task))
+        return
+    name = f"#{turn.id}" if task is None else f"#{turn.id} {task.key}"
+    click.echo(f"{name} waits, {ordinal(place(turn, view))} of {turn.agent}")
+    for gate in gates:
+        click.echo(gate_line(gate))
+    if not view.supervised:
+        click.echo("Nobody dispatches this deck: batchdeck starts it.")
+    elif not shut(gates):
+        click.echo("Nothing stands in its way: it starts with the next sweep.")
+
+
+def gate_line(gate: Gate) -> str:
+    """One gate for people: mark, name, numbers, holders, what frees it."""
+    limit = "" if gate.limit is None else f" {gate.used}/{gate.limit}"
+    holders = ", ".join(
+        f"#{holder.turn}" + (f" {holder.task}" if holder.task else "") for holder in gate.holders
+    )
+    parts = [f"{'✓' if gate.open else '✗'} {gate.name:<12}", f"{gate.subject}{limit}".strip()]
+    if not gate.open:
+        parts.append(" · ".join(part for part in (holders, f"frees {gate.frees}") if part))
+    return "  ".join(part for part in parts if part)
+
+
+@click.command("what-if")
+@click.argument("changes", metavar="NAME=N", nargs=-1, required=True)
+@json_option
+@click.pass_obj
+def what_if(context: Context, changes: tuple[str, ...], as_json: bool) -> None:
+    """Show what would start if limits were these; changes nothing."""
+    with context.look() as look:
+        view = look.view()
+    wanted: dict[str, int | None] = {}
+    for name, text in read_assignments(changes):
+        full = full_limit_name(view, name)
+        value = read_limit_value(text, full)
+        check_limit(view, full, value)
+        wanted[full] = value
+    found = plan(with_limits(view, wanted), SystemClock().now_ms())
+    if as_json:
+        waits = [
+            {"turn": str(waiter.turn), "gates": gate_documents(waiter.gates)}
+            for waiter in found.waits
+        ]
+        print_json({"starts": [str(turn) for turn in found.starts], "waits": waits})
+        return
+    starts = ", ".join(f"#{turn}" for turn in found.starts) or "nothing"
+    click.echo(f"starts now:   {starts}")
+    for waiter in found.waits[:20]:
+        names = ", ".join(f"{gate.name} {gate.subject}".strip() for gate in waiter.gates)
+        click.echo(f"still waits:  #{waiter.turn} ({names})")
+    if len(found.waits) > 20:
+        click.echo(f"              and {len(found.waits) - 20} more")

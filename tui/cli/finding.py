@@ -1,0 +1,44 @@
+"""Finds in a view what a person named."""
+
+from __future__ import annotations
+
+from batchdeck.core.errors import Ambiguous, BadInput, NotFound
+from batchdeck.core.model.batch import BatchState
+from batchdeck.core.model.task import Task
+from batchdeck.core.view import DeckView
+
+
+def turn_number(name: str) -> int | None:
+    """The number in `#412`; None: it names something else."""
+    return int(name[1:]) if name.startswith("#") and name[1:].isdigit() else None
+
+
+def needed_turn_number(name: str) -> int:
+    """The number in `#412` or `412`.
+
+    Raises:
+        BadInput: it is neither.
+    """
+    number = name.removeprefix("#")
+    if not number.isdigit():
+        raise BadInput(f"{name!r} is not a turn; give its number, as in #412.")
+    return int(number)
+
+
+def one_task(view: DeckView, name: str) -> Task:
+    """A task by `BATCH/TASK`, or by its bare key where that is unambiguous.
+
+    Raises:
+        NotFound: none of that name.
+        Ambiguous: several batches have one.
+    """
+    found = [task for task in view.tasks.values() if name in (task.key, task.name)]
+    if len(found) > 1:
+        active = [t for t in found if view.batches[t.batch].state is BatchState.RUNNING]
+        found = active if len(active) == 1 else found
+    if not found:
+        raise NotFound(f"There is no task {name!r} on this deck; batchdeck tasks lists them.")
+    if len(found) > 1:
+        options = ", ".join(task.name for task in found)
+        raise Ambiguous(f"{name!r} is in several batches; say which: {options}.")
+    return found[0]

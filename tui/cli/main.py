@@ -1,0 +1,132 @@
+"""The command line's root: global options, lazily loaded commands, errors as one line."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from batchdeck import __version__
+from batchdeck.core.errors import BatchdeckError
+from batchdeck.tui.cli.context import Context, Doors, as_failure
+
+_COMMANDS: Mapping[str, str] = {
+    "demo": "running",
+    "init": "files",
+    "check": "files",
+    "plan": "files",
+    "run": "running",
+    "resume": "running",
+    "status": "showing",
+    "tasks": "showing",
+    "turns": "showing",
+    "agents": "showing",
+    "batches": "showing",
+    "events": "showing",
+    "logs": "showing",
+    "why": "explaining",
+    "what-if": "explaining",
+    "limit": "changing",
+    "send": "changing",
+    "stop": "changing",
+    "hold": "changing",
+    "release": "changing",
+    "drain": "changing",
+    "task": "tasks",
+    "ask": "tasks",
+}
+"""Each command with the module that holds it, in the order in which help lists them."""
+
+
+def _deck_after() -> click.Option:
+    """`--deck` after the command's name, too."""
+
+    def remember(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
+        if value is not None:
+            ctx.obj.deck = value
+
+    return click.Option(
+        ["--deck", "deck_after"],
+        metavar="DIR",
+        expose_value=False,
+        callback=remember,
+        help="The deck's folder.",
+    )
+
+
+class Deferred(click.Group):
+    """A group whose commands are imported when they are called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        module = _COMMANDS.get(cmd_name)
+        if module is None:
+            return None
+        found = importlib.import_module(f"batchdeck.tui.cli.{module}")
+        command: click.Command = getattr(found, cmd_name.replace("-", "_"))
+        if not any(parameter.name == "deck_after" for parameter in command.params):
+            command.params.append(_deck_after())
+        return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BatchdeckError as error:
+            raise as_failure(error) from error
+        except BrokenPipeError:
+            sys.exit(0)  # whoever read has seen enough
+
+
+@click.group(
+    cls=Deferred,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(__version__, prog_name="batchdeck")
+@click.option(
+    "--deck",
+    metavar="DIR",
+    help="The deck's folder. Default: the nearest .batchdeck/ upward from here.",
+)
+@click.pass_context
+def root(ctx: click.Context, deck: str | None) -> None:
+    """Run batches of agents under limits, and see why each one waits.
+
+    Without a command: opens the dashboard on this deck, and dispatches.
+
+    \b
+      batchdeck demo               a scripted batch, no key and no network needed
+      batchdeck init batch.yaml    a commented example to start from
+      batchdeck run batch.yaml     run it in the dashboard (--headless: without)
+      batchdeck status             what runs, what waits, from any terminal
+    """
+    context: Context = ctx.obj
+    context.deck = deck
+    if ctx.invoked_subcommand is None:
+        from batchdeck.tui.cli.running import open_dashboard
+
+        ctx.exit(open_dashboard(context))
+
+
+def run_command_line(doors: Doors, environment: Mapping[str, str]) -> int:
+    """Runs one invocation, and returns its exit code; never raises for what a person did."""
+    context = Context(doors=doors, environment=environment, here=Path.cwd())
+    try:
+        code = root.main(prog_name="batchdeck", standalone_mode=False, obj=context)
+    except click.exceptions.Abort:
+        return 130
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except KeyboardInterrupt:
+        return 130
+    except BatchdeckError as error:
+        click.echo(error.message, err=True)
+        return error.exit_code
+    return code if isinstance(code, int) else 0

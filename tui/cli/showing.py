@@ -1,0 +1,269 @@
+"""Commands that show: status, tasks, turns, agents, batches, events, logs."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+import click
+
+from batchdeck.core.errors import NotFound
+from batchdeck.core.model.event import Event
+from batchdeck.core.model.task import Task
+from batchdeck.core.text import clean_line, clean_text, decode
+from batchdeck.core.view import DeckView
+from batchdeck.tui.cli import documents
+from batchdeck.tui.cli.context import Context, Look, print_json, print_rows
+from batchdeck.tui.cli.finding import one_task, turn_number
+
+FOLLOW_SECONDS = 0.2
+MANY = 1_000_000
+_PAGE = 1 << 16
+
+json_option = click.option("--json", "as_json", is_flag=True, help="JSON for programs.")
+
+
+@click.command()
+@json_option
+@click.pass_obj
+def status(context: Context, as_json: bool) -> None:
+    """Show what runs, what waits, and the limits in force."""
+    with context.look() as look:
+        view = look.view()
+    document = documents.status_document(view)
+    if as_json:
+        print_json(document)
+        return
+    click.echo(_headline(view))
+    if view.banner or view.fault:
+        click.echo(view.fault or view.banner)
+    for hold in view.holds.values():
+        click.echo(f"held: {hold.what} by {hold.by}" + (f": {hold.reason}" if hold.reason else ""))
+    _print_counts("status", document["by_status"], "tasks")
+    _print_counts("agent", document["by_agent"], "kind")
+
+
+def _headline(view: DeckView) -> str:
+    names = ", ".join(f"{b.name} ({b.state.replace('_', ' ')})" for b in view.batches.values())
+    limit = documents.status_document(view)["limit"]
+    parts = [
+        names or "no batch",
+        view.mode,
+        f"{view.running}/{limit} running",
+        f"{view.queued} queued",
+    ]
+    if view.waiting:
+        parts.append(f"{view.waiting} wait for you")
+    return " · ".join(parts)
+
+
+def _print_counts(title: str, rows: dict[str, dict[str, object]], last: str) -> None:
+    if not rows:
+        return
+    click.echo()
+    cells = [
+        [name, _of_limit(row), str(row["queued"]), str(row[last])] for name, row in rows.items()
+    ]
+    print_rows(cells, [title, "running", "queued", "now" if last == "tasks" else last])
+
+
+def _of_limit(row: dict[str, object]) -> str:
+    limit = row["limit"]
+    shown = "∞" if limit is None else "closed" if limit == 0 else str(limit)
+    return f"{row['running']}/{shown}"
+
+
+@click.command()
+@click.option("--status", "wanted", metavar="STATUS", help="Only tasks of this status.")
+@click.option("--batch", metavar="NAME", help="Only tasks of this batch.")
+@json_option
+@click.pass_obj
+def tasks(context: Context, wanted: str | None, batch: str | None, as_json: bool) -> None:
+    """List the tasks, in batch order."""
+    with context.look() as look:
+        rows = documents.task_documents(look.view(ended_turns=MANY))
+    rows = [
+        row
+        for row in rows
+        if (wanted is None or row["status"] == wanted.upper())
+        and (batch is None or row["batch"] == batch)
+    ]
+    if as_json:
+        print_json(rows)
+        return
+    cells = [
+        [row["id"], row["status"], row["agent"], row["state"] or "", row["error"] or row["title"]]
+        for row in rows
+    ]
+    print_rows([[clean_line(cell, 120) for cell in row] for row in cells], _TASK_HEADER)
+
+
+_TASK_HEADER = ["task", "status", "agent", "turn", "what"]
+
+
+@click.command()
+@click.option("--all", "everything", is_flag=True, help="Ended turns too.")
+@json_option
+@click.pass_obj
+def turns(context: Context, everything: bool, as_json: bool) -> None:
+    """List the turns: running, waiting, then queued in the order of service."""
+    with context.look() as look:
+        view = look.view(ended_turns=MANY if everything or as_json else 0)
+    rows = [documents.turn_document(view, turn) for turn in documents.turns_in_order(view)]
+    if as_json:
+        print_json(rows)
+        return
+    cells = [
+        [
+            f"#{row['turn']}",
+            row["task"] or row["conversation"],
+            row["agent"],
+            row["state"],
+            row["lane"] or "",
+            row["error"] or row["title"],
+        ]
+        for row in rows
+    ]
+    header = ["turn", "task", "agent", "state", "lane", "what"]
+    print_rows([[clean_line(cell, 120) for cell in row] for row in cells], header)
+
+
+@click.command()
+@json_option
+@click.pass_obj
+def agents(context: Context, as_json: bool) -> None:
+    """List the agents with what they do and their limits."""
+    with context.look() as look:
+        rows = documents.agent_documents(look.view())
+    if as_json:
+        print_json(rows)
+        return
+    cells = [
+        [
+            row["name"],
+            row["kind"],
+            _of_limit(row) + (" serial" if row["serial"] else ""),
+            str(row["queued"]),
+            str(row["done"]),
+            str(row["failed"]),
+        ]
+        for row in rows
+    ]
+    print_rows(cells, ["agent", "kind", "running", "queued", "done", "failed"])
+
+
+@click.command()
+@json_option
+@click.pass_obj
+def batches(context: Context, as_json: bool) -> None:
+    """List the batches of this deck."""
+    with context.look() as look:
+        rows = documents.batch_documents(look.view())
+    if as_json:
+        print_json(rows)
+        return
+    cells = [
+        [
+            row["name"],
+            row["state"].replace("_", " "),
+            f"{row['done']}/{row['total']}",
+            str(row["failed"]),
+            _of_limit(row),
+        ]
+        for row in rows
+    ]
+    print_rows(cells, ["batch", "state", "done", "failed", "running"])
+
+
+@click.command()
+@click.option("-f", "--follow", is_flag=True, help="Go on as things happen.")
+@click.option("-n", "--latest", type=click.IntRange(min=1), help="Only the latest N.")
+@json_option
+@click.pass_obj
+def events(context: Context, follow: bool, latest: int | None, as_json: bool) -> None:
+    """Show what happened, oldest first; --json gives one event a line."""
+    with context.look() as look:
+        for event in _events(look, latest, follow):
+            click.echo(json.dumps(event.as_json(), default=str) if as_json else event_line(event))
+
+
+def _events(look: Look, latest: int | None, follow: bool) -> Iterator[Event]:
+    after = 0
+    if latest is not None:
+        found: Sequence[Event] = look.events(-1, latest)
+        yield from found
+        after = found[-1].seq if found else 0
+    while True:
+        found = look.events(after, 1000)
+        yield from found
+        if found:
+            after = found[-1].seq
+        elif not follow:
+            return
+        else:
+            time.sleep(FOLLOW_SECONDS)
+
+
+def event_line(event: Event) -> str:
+    """One event for people: time, what, of whom."""
+    at = datetime.fromtimestamp(event.at_ms / 1000).astimezone().strftime("%H:%M:%S")
+    about = [f"#{event.turn}"] if event.turn is not None else []
+    if event.task is not None:
+        about.append(event.task.partition("/")[2])
+    elif event.batch is not None:
+        about.append(event.batch)
+    if event.agent is not None:
+        about.append(event.agent)
+    details = [
+        f"{name}={value}"
+        for name, value in event.fields.items()
+        if value not in (None, "", []) and name not in ("attempt", "results")
+    ]
+    by = [f"by {event.by}"] if event.by else []
+    return clean_line(" ".join([at, event.kind, *about, *details, *by]), 400)
+
+
+@click.command()
+@click.argument("task")
+@click.option("-f", "--follow", is_flag=True, help="Go on until its turn ends.")
+@click.option("--raw", is_flag=True, help="As the agent printed it, escapes and all.")
+@click.pass_obj
+def logs(context: Context, task: str, follow: bool, raw: bool) -> None:
+    """Print the output of a task's (or #TURN's) latest attempt."""
+    with context.look() as look:
+        view = look.view(ended_turns=MANY)
+        turn = turn_number(task)
+        if turn is None:
+            turn = _latest_turn(one_task(view, task))
+        for data in _output(look, turn, follow):
+            if raw:
+                click.get_binary_stream("stdout").write(data)
+            else:
+                click.echo(clean_text(decode(data)), nl=False)
+
+
+def _latest_turn(task: Task) -> int:
+    if task.turn is None:
+        raise NotFound(f"{task.key} has had no turn yet.")
+    return task.turn
+
+
+def _output(look: Look, turn: int, follow: bool) -> Iterator[bytes]:
+    """Whole lines of a turn's output, then what is left of it."""
+    start = 0
+    pending = b""
+    while True:
+        page = look.output(turn, start, _PAGE)
+        start = page.end
+        whole, newline, pending = (pending + page.data).rpartition(b"\n")
+        if newline:
+            yield whole + newline
+        if page.data:
+            continue
+        if page.ended or not follow:
+            break
+        time.sleep(FOLLOW_SECONDS)
+    if pending:
+        yield pending + b"\n"

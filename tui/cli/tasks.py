@@ -1,0 +1,120 @@
+"""Commands about single tasks and about what agents ask."""
+
+from __future__ import annotations
+
+import click
+
+from batchdeck.core.commands import AnswerAsk, RetryTask, SetStatus, StopTurn
+from batchdeck.core.errors import BadInput, NotFound
+from batchdeck.core.model.limit import read_status
+from batchdeck.core.text import clean_line
+from batchdeck.tui.cli.changing import carry_out, who
+from batchdeck.tui.cli.context import Context, print_json, print_rows
+from batchdeck.tui.cli.documents import task_document
+from batchdeck.tui.cli.finding import one_task
+from batchdeck.tui.cli.showing import MANY, json_option
+
+
+@click.group()
+def task() -> None:
+    """Show, retry, cancel a task, or set its status."""
+
+
+@task.command()
+@click.argument("name", metavar="TASK")
+@json_option
+@click.pass_obj
+def show(context: Context, name: str, as_json: bool) -> None:
+    """Show one task."""
+    with context.look() as look:
+        view = look.view(ended_turns=MANY)
+    found = one_task(view, name)
+    document = task_document(view, found)
+    document["depends_on"] = [view.tasks[needed].key for needed in found.depends_on]
+    document |= {"target": found.target, "folder": found.folder, "issue": found.issue}
+    if as_json:
+        print_json(document)
+        return
+    for key, value in document.items():
+        if value not in (None, [], ""):
+            shown = ", ".join(value) if isinstance(value, list) else value
+            click.echo(f"{key:<12}{clean_line(str(shown), 400)}")
+
+
+@task.command()
+@click.argument("name", metavar="TASK")
+@json_option
+@click.pass_obj
+def retry(context: Context, name: str, as_json: bool) -> None:
+    """Queue a failed or stopped task again; attempts count from the start."""
+    carry_out(context, RetryTask(task=name, by=who(context)), offline=True, as_json=as_json)
+
+
+@task.command("status")
+@click.argument("name", metavar="TASK")
+@click.argument("status", metavar="STATUS")
+@json_option
+@click.pass_obj
+def set_status(context: Context, name: str, status: str, as_json: bool) -> None:
+    """Set a task's status, by a legal move; DONE ends what runs for it."""
+    command = SetStatus(task=name, status=read_status(status), by=who(context))
+    carry_out(context, command, offline=True, as_json=as_json)
+
+
+@task.command()
+@click.argument("name", metavar="TASK")
+@json_option
+@click.pass_obj
+def cancel(context: Context, name: str, as_json: bool) -> None:
+    """Cancel a task's turn: a queued one is dropped, a running one is ended."""
+    with context.look() as look:
+        found = one_task(look.view(), name)
+    if found.turn is None:
+        raise NotFound(f"{found.key} has no turn to cancel.")
+    carry_out(context, StopTurn(turn=found.turn, by=who(context)), offline=False, as_json=as_json)
+
+
+@click.group()
+def ask() -> None:
+    """List and answer what agents ask."""
+
+
+@ask.command("list")
+@json_option
+@click.pass_obj
+def list_asks(context: Context, as_json: bool) -> None:
+    """List the open questions, oldest first."""
+    with context.look() as look:
+        view = look.view()
+    rows = [
+        {
+            "ask": str(found.id),
+            "turn": str(found.turn),
+            "agent": view.turns[found.turn].agent,
+            "question": found.question,
+            "choices": list(found.choices),
+            "opened_ms": found.opened_ms,
+        }
+        for found in view.asks.values()
+    ]
+    if as_json:
+        print_json(rows)
+        return
+    cells = [
+        [str(row["ask"]), f"#{row['turn']}", str(row["agent"]), clean_line(str(row["question"]))]
+        for row in rows
+    ]
+    print_rows(cells, ["ask", "turn", "agent", "question"])
+
+
+@ask.command()
+@click.argument("number", metavar="ASK")
+@click.argument("text", metavar="ANSWER")
+@json_option
+@click.pass_obj
+def answer(context: Context, number: str, text: str, as_json: bool) -> None:
+    """Answer an open question; its work goes on at its old place."""
+    if not number.isdigit():
+        raise BadInput(f"{number!r} is not an ask; batchdeck ask list shows their numbers.")
+    command = AnswerAsk(ask=int(number), answer=text, by=who(context))
+    carry_out(context, command, offline=True, as_json=as_json)
