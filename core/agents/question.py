@@ -49,13 +49,13 @@ def _content(path: Path) -> bytes | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise NoQuestion(
-            f"what it left for the operator cannot be read: {error.strerror}"
-        ) from error
-    with open(descriptor, "rb") as file:
+        raise NoQuestion(f"it left no question that can be read: {error.strerror}") from error
+    try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise NoQuestion("it left no question but something that is not a file")
-        return file.read(_LIMIT)
+        return os.read(descriptor, _LIMIT)
+    finally:
+        os.close(descriptor)
 
 
 def _words(value: Any) -> str:

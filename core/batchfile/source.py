@@ -50,9 +50,10 @@ def _content(path: Path, called: str) -> bytes:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise BadInput(f"{called}: cannot be read: {reason}") from None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise BadInput(f"{called}: not a regular file")
     with open(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise BadInput(f"{called}: not a regular file")
         content = file.read(SIZE_LIMIT + 1)
     if len(content) > SIZE_LIMIT:
         raise BadInput(
