@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 from collections.abc import Mapping
@@ -12,6 +13,8 @@ from batchdeck.core.errors import BadInput
 
 DECK_FOLDER = ".batchdeck"
 DECK_VARIABLE = "BATCHDECK_DECK"
+LONGEST_SOCKET_PATH = 104
+"""Bytes that a Unix socket's path may have on every system."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,13 @@ class DeckPaths:
 
     @property
     def socket(self) -> Path:
-        return self.root / "control.sock"
+        """The control socket: in the deck, or, where that path is too long for a socket, in a
+        folder of the user's own under /tmp, named by the deck's path."""
+        path = self.root / "control.sock"
+        if len(os.fsencode(path)) <= LONGEST_SOCKET_PATH:
+            return path
+        name = hashlib.sha256(os.fsencode(self.root)).hexdigest()[:32]
+        return Path(f"/tmp/batchdeck-{os.geteuid()}") / f"{name}.sock"
 
     @property
     def config(self) -> Path:
@@ -55,7 +64,7 @@ class DeckPaths:
             BadInput: the folder cannot be made or written, or others could write to it.
         """
         try:
-            for folder in (self.root, self.runs):
+            for folder in (self.root, self.runs, self.socket.parent):
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
                 _check_ours(folder)
                 os.chmod(folder, 0o700)

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import anyio
 
-from batchdeck.core.agents.adapter import Assignment
+from batchdeck.core.agents.adapter import Assignment, Outcome
 from batchdeck.core.clock import Clock
 from batchdeck.core.commands import Command, Receipt, StopTurn
 from batchdeck.core.deck.dispatcher import Dispatcher
@@ -239,11 +239,18 @@ class Engine:
                 if turn is not None:
                     started(work, turn, letter.attempt, letter.process)
             elif isinstance(letter, Ended):
-                ended(work, letter.turn, letter.attempt, letter.outcome)
+                ended(work, letter.turn, letter.attempt, self._judged(letter.outcome))
             elif isinstance(letter, Pulses):
                 self._state.pulses = dict(letter.pulses)
                 self._state.touch("pulses")
         return receipts
+
+    def _judged(self, outcome: Outcome) -> Outcome:
+        """A question that nobody will answer is a failure."""
+        if outcome.question is None or not self._options.no_input:
+            return outcome
+        words = f"asked, and nobody is there to answer: {outcome.question.question}"
+        return replace(outcome, state=TurnState.FAILED, question=None, error=words)
 
     def _receipt(self, letter: CommandLetter, work: Work) -> Receipt:
         try:

@@ -6,12 +6,17 @@ import fcntl
 import json
 import os
 import socket
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import anyio
+
 from batchdeck.core.errors import BadInput, DeckHeld
+
+COMMAND_SECONDS = 5.0
+"""How long a command on a deck without a supervisor may hold it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,25 +25,37 @@ class Holder:
 
     pid: int
     host: str
+    supervisor: bool = True
+    """It dispatches; False: a command that holds the deck for a moment."""
 
 
-@contextmanager
-def held(path: Path) -> Iterator[None]:
-    """Holds the deck's lock.
+@asynccontextmanager
+async def held(path: Path, *, supervisor: bool) -> AsyncIterator[None]:
+    """Holds the deck's lock; waits a little for a command that only passes through.
 
     Raises:
-        DeckHeld: another process holds it; the message names it.
+        DeckHeld: another supervisor holds it; the message names it.
     """
     descriptor = _open(path)
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise DeckHeld(_words(_read(path))) from None
-        _write(descriptor)
+        with anyio.move_on_after(COMMAND_SECONDS):
+            # a lock of another process tells nobody when it is free
+            while not _taken(descriptor) and (found := _read(path)) and not found.supervisor:
+                await anyio.sleep(0.02)
+        if not _taken(descriptor):
+            raise DeckHeld(_words(_read(path)))
+        _write(descriptor, supervisor)
         yield
     finally:
         os.close(descriptor)
+
+
+def _taken(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def holder(path: Path) -> Holder | None:
@@ -50,7 +67,8 @@ def holder(path: Path) -> Holder | None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        return _read(path) or Holder(0, "")
+        found = _read(path) or Holder(0, "")
+        return found if found.supervisor else None
     finally:
         os.close(descriptor)
     return None
@@ -63,17 +81,17 @@ def _open(path: Path) -> int:
         raise BadInput(f"{path} cannot be opened: {error.strerror}.") from error
 
 
-def _write(descriptor: int) -> None:
+def _write(descriptor: int, supervisor: bool) -> None:
     os.fchmod(descriptor, 0o600)
     os.ftruncate(descriptor, 0)
-    document = json.dumps({"pid": os.getpid(), "host": socket.gethostname()})
-    os.pwrite(descriptor, document.encode(), 0)
+    document = {"pid": os.getpid(), "host": socket.gethostname(), "supervisor": supervisor}
+    os.pwrite(descriptor, json.dumps(document).encode(), 0)
 
 
 def _read(path: Path) -> Holder | None:
     try:
         document = json.loads(path.read_text("utf-8"))
-        return Holder(int(document["pid"]), str(document["host"]))
+        return Holder(int(document["pid"]), str(document["host"]), bool(document["supervisor"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -20,6 +21,7 @@ from batchdeck.core.deck.reading import Reader
 from batchdeck.core.deck.recovery import Found, settle_attempts
 from batchdeck.core.deck.restoring import state_from
 from batchdeck.core.deck.state import KEPT_ENDED, DeckState
+from batchdeck.core.errors import Refused
 from batchdeck.core.model.agent import AgentKind
 from batchdeck.core.model.hold import DECK, Hold
 from batchdeck.core.model.limit import ATTENTION, DEFAULT_GLOBAL, GLOBAL, Limit
@@ -56,13 +58,15 @@ async def open_deck(
     clock = clock or SystemClock()
     paths.make()
     async with AsyncExitStack() as stack:
-        stack.enter_context(held(paths.lock))
+        await stack.enter_async_context(held(paths.lock, supervisor=options.dispatch))
         writer = await open_writer(paths.database, options.synchronous)
         stack.push_async_callback(_close, writer)
         await writer.run(migrate)
         stored = await writer.run(lambda raw: load(raw, KEPT_ENDED))
         state = state_from(stored, str(paths.root))
-        unclean = stored.facts.get("stopped_in_order") == "0"
+        unclean = stored.facts.get("stopped_in_order") == "0" and options.dispatch
+        if unclean and options.refuse_after_unclean_stop and _work_left(state):
+            raise Refused(_unclean_words(state), code="held")
         await writer.run(_first_rows(state, options, clock.now_ms()).write)
         reading = await open_reader(paths.database)
         stack.push_async_callback(_close, reading)
@@ -72,11 +76,12 @@ async def open_deck(
             dispatcher = Dispatcher(adapters, engine.post)
             engine.dispatcher = dispatcher
             await roles.start(_dispatch, dispatcher)
-            found = await settle_attempts(engine, dispatcher, state, reader, options)
-            if unclean and options.dispatch:
-                _after_unclean_stop(engine, state, found, options)
+            if options.dispatch:
+                found = await settle_attempts(engine, dispatcher, state, reader, options)
+                if unclean:
+                    _after_unclean_stop(engine, state, found, options)
+                roles.start_soon(take_pulses, engine, paths)
             roles.start_soon(engine.run)
-            roles.start_soon(take_pulses, engine, paths)
             engine.admit()
             try:
                 yield engine
@@ -109,9 +114,29 @@ def _first_rows(state: DeckState, options: DeckOptions, now_ms: int) -> Changes:
     if attention is not None and ATTENTION not in state.limits:
         state.limits[ATTENTION] = Limit(ATTENTION, attention, origin="config.yaml")
         changes.add(SAVE_LIMIT, (ATTENTION, attention, attention, "", now_ms, "config.yaml", 0))
+    caps = {
+        "max_parallel": options.max_parallel_cap,
+        "parallelism": options.parallelism_limit_cap,
+    }
+    changes.add(SAVE_FACT, ("caps", json.dumps(caps)))
     if options.dispatch:
         changes.add(SAVE_FACT, ("stopped_in_order", "0"))
+        state.draining = False
+        changes.add(SAVE_FACT, ("draining", "0"))
     return changes
+
+
+def _work_left(state: DeckState) -> int:
+    return state.running + state.counts.get(TurnState.QUEUED, 0)
+
+
+def _unclean_words(state: DeckState) -> str:
+    queued = state.counts.get(TurnState.QUEUED, 0)
+    return (
+        f"The last supervisor of this deck did not stop in order; {state.running} turns were "
+        f"running and {queued} are queued. Nothing was started: look with batchdeck status, and "
+        "go on with --auto-resume, or in the dashboard."
+    )
 
 
 def _after_unclean_stop(

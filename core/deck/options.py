@@ -23,6 +23,8 @@ class DeckOptions:
     """False: changes rows and starts nothing (a command on a deck that nobody supervises)."""
     hold_after_unclean_stop: bool = False
     """Comes up held, with a banner, where the last supervisor did not stop in order."""
+    refuse_after_unclean_stop: bool = False
+    """Is not opened at all in that case, where work is left."""
     on_lost: str = "ask"
     """What becomes of a task whose process was lost: `ask`, `retry` or `fail`."""
     no_input: bool = False

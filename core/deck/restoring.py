@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from batchdeck.core.deck.scheduler import Scheduler
-from batchdeck.core.deck.state import DeckState
+from batchdeck.core.deck.state import KEPT_ENDED, DeckState
 from batchdeck.core.model.task import ADMISSIBLE, SETTLED, Status, Task
 from batchdeck.core.model.turn import (
     DECIDES_TASK,
@@ -20,9 +20,9 @@ from batchdeck.core.store.load import Stored
 from batchdeck.core.view import AgentTally, DeckView
 
 
-def state_from(stored: Stored, deck: str) -> DeckState:
+def state_from(stored: Stored, deck: str, keep_ended: int = KEPT_ENDED) -> DeckState:
     """The state that `stored` describes; the scheduler is built from it by `scheduler_for`."""
-    state = DeckState(deck=deck)
+    state = DeckState(deck=deck, kept_ended=keep_ended)
     state.agents = {agent.name: agent for agent in stored.agents}
     state.batches = {batch.name: batch for batch in stored.batches}
     state.limits = {limit.name: limit for limit in stored.limits}

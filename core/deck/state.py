@@ -82,6 +82,7 @@ class DeckState:
     """Per batch: its turns that have not ended and decide a task."""
     waiting: dict[int, None] = field(default_factory=dict)
     revision: int = 0
+    kept_ended: int = KEPT_ENDED
     _published: dict[str, Any] = field(default_factory=dict)
     _stale: set[str] = field(default_factory=set)
 
@@ -129,7 +130,7 @@ class DeckState:
 
     def _keep_recent(self, turn: int) -> None:
         self.ended.append(turn)
-        while len(self.ended) > KEPT_ENDED:
+        while len(self.ended) > self.kept_ended:
             self.turns.pop(self.ended.popleft(), None)
 
     def sequence_names(self, turn: Turn) -> tuple[str, ...]:
@@ -234,11 +235,11 @@ class DeckState:
         return mapping
 
     def _copied(self, name: str, mapping: Mapping[Any, Any]) -> Mapping[Any, Any]:
-        kept = self._published.get(name)
+        kept: Mapping[Any, Any] | None = self._published.get(name)
         source = _SOURCE_OF.get(name, name)
         if kept is None or source in self._stale:
             kept = self._published[name] = MappingProxyType(dict(mapping))
-        return kept  # type: ignore[no-any-return]
+        return kept
 
     def _view(self, at_ms: int, kept: Any) -> DeckView:
         return DeckView(
@@ -280,7 +281,8 @@ class DeckState:
         if name not in self._published or "tasks" in self._stale:
             copies = {batch: MappingProxyType(dict(c)) for batch, c in self.task_counts.items()}
             self._published[name] = MappingProxyType(copies)
-        return self._published[name]  # type: ignore[no-any-return]
+        counts: Mapping[str, Mapping[Status, int]] = self._published[name]
+        return counts
 
     # -- small questions
 

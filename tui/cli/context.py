@@ -47,7 +47,7 @@ class Opening:
 class OpenDeck(Protocol):
     def __call__(
         self, paths: DeckPaths, opening: Opening
-    ) -> AbstractAsyncContextManager["LiveDeck"]: ...
+    ) -> AbstractAsyncContextManager[LiveDeck]: ...
 
 
 class LiveDeck(Deck, Protocol):
@@ -99,7 +99,7 @@ class Failure(click.ClickException):
 
     def __init__(self, message: str, exit_code: int) -> None:
         super().__init__(message)
-        self.exit_code = exit_code
+        self.__dict__["exit_code"] = exit_code  # click reads it from the instance
 
     def show(self, file: Any = None) -> None:
         click.echo(self.format_message(), file=file or sys.stderr)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -239,7 +240,7 @@ def logs(context: Context, task: str, follow: bool, raw: bool) -> None:
             turn = _latest_turn(one_task(view, task))
         for data in _output(look, turn, follow):
             if raw:
-                click.get_binary_stream("stdout").write(data)
+                sys.stdout.buffer.write(data)
             else:
                 click.echo(clean_text(decode(data)), nl=False)
 

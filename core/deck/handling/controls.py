@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from batchdeck.core.commands import (
@@ -88,8 +89,10 @@ def hold(work: Work, command: PutHold, folder_key: str | None) -> Receipt:
 
 
 def _check_known(work: Work, kind: str, name: str) -> None:
-    known = {"agent": work.state.agents, "batch": work.state.batches}.get(kind)
-    if known is not None and name not in known:
+    if kind == "folder":
+        return
+    known: Collection[str] = work.state.agents if kind == "agent" else work.state.batches
+    if name not in known:
         options = ", ".join(sorted(known)) or "none"
         raise NotFound(f"There is no {kind} {name!r}. There are: {options}.")
 

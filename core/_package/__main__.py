@@ -1,0 +1,82 @@
+"""The composition root: opens decks for the command line, and is the one place that knows all."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from batchdeck.core.paths import DeckPaths
+from batchdeck.tui.cli.context import Doors, Opening
+from batchdeck.tui.cli.main import run_command_line
+
+if TYPE_CHECKING:
+    from batchdeck.core.deck.engine import Engine
+
+
+class _Root:
+    """Opens decks with the environment as it was when the process began."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = dict(environment)
+
+    @asynccontextmanager
+    async def open_deck(self, paths: DeckPaths, opening: Opening) -> AsyncIterator[Engine]:
+        from batchdeck.core.agents.command import CommandAgent
+        from batchdeck.core.agents.demo import DemoAgent
+        from batchdeck.core.batchfile.settings import read_settings
+        from batchdeck.core.deck.opening import open_deck
+        from batchdeck.core.deck.options import DeckOptions
+        from batchdeck.core.executors.local import LocalExecutor
+        from batchdeck.core.model.agent import AgentKind
+
+        settings = read_settings(paths.root)
+        options = DeckOptions(
+            synchronous=settings.synchronous,
+            max_parallel_cap=settings.max_parallel_cap,
+            parallelism_limit_cap=settings.parallelism_limit_cap,
+            attention_limit=None if settings.attention is None else settings.attention.value,
+            environment=self._environment,
+            dispatch=opening.dispatch,
+            hold_after_unclean_stop=opening.hold_after_unclean_stop,
+            refuse_after_unclean_stop=opening.refuse_after_unclean_stop,
+            on_lost=opening.on_lost,
+            no_input=opening.no_input,
+        )
+        adapters: dict[AgentKind, Any] = {
+            AgentKind.COMMAND: CommandAgent(LocalExecutor()),
+            AgentKind.DEMO: DemoAgent(),
+        }
+        async with open_deck(paths, options, adapters) as deck:
+            yield deck
+
+    def look(self, paths: DeckPaths) -> Any:
+        from batchdeck.core.deck.looking import look
+
+        return look(paths)
+
+    def holder(self, lock: Any) -> object | None:
+        from batchdeck.core.deck.lock import holder
+
+        return holder(lock)
+
+    def serve(self, deck: Any, path: Any) -> Any:
+        from batchdeck.core.control.server import served
+
+        return served(deck, path)
+
+
+def main() -> None:
+    """The `batchdeck` command."""
+    if sys.platform == "win32":
+        sys.exit("batchdeck runs on Linux and macOS.")
+    os.umask(0o077)
+    root = _Root(os.environ)
+    doors = Doors(root.open_deck, root.look, root.holder, root.serve)
+    sys.exit(run_command_line(doors, dict(os.environ)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,60 @@
+"""The control socket's client: sends a command to whoever supervises a deck."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from batchdeck.core.commands import Command
+from batchdeck.core.control.server import VERSION
+from batchdeck.core.control.wire import command_document
+from batchdeck.core.errors import NoSupervisor, StoreError
+
+PATIENCE_SECONDS = 3.0
+"""A supervisor that has the lock opens its socket within this time."""
+
+
+class Answer:
+    """What the supervisor said: the receipt's document and the exit code it stands for."""
+
+    def __init__(self, accepted: bool, exit_code: int, document: dict[str, Any]) -> None:
+        self.accepted = accepted
+        self.exit_code = exit_code
+        self.document = document
+
+
+def call(path: Path, command: Command) -> Answer:
+    """Sends one command, and returns once its effect is on disk.
+
+    Raises:
+        NoSupervisor: nobody answers at the socket.
+        StoreError: the supervisor went away in the middle; whether it was done is not known.
+    """
+    transport = httpx.HTTPTransport(uds=str(path), retries=0)
+    until = time.monotonic() + PATIENCE_SECONDS
+    with httpx.Client(transport=transport, base_url="http://deck", timeout=None) as client:
+        while True:
+            try:
+                return _answer(client.post(f"/v{VERSION}/commands", json=command_document(command)))
+            except httpx.ConnectError as error:
+                if time.monotonic() > until:
+                    raise NoSupervisor(
+                        f"The supervisor does not answer at {path} ({error}). Try again, or look "
+                        "at its dashboard."
+                    ) from None
+                time.sleep(0.05)
+            except httpx.TransportError as error:
+                raise StoreError(
+                    f"The supervisor went away before it answered ({error}). Look with batchdeck "
+                    "events whether it was done."
+                ) from None
+
+
+def _answer(response: httpx.Response) -> Answer:
+    document = response.json()
+    if "receipt" in document:
+        return Answer(document["accepted"], document["exit_code"], document["receipt"])
+    return Answer(False, 2 if response.status_code == 400 else 1, document)

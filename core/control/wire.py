@@ -1,0 +1,141 @@
+"""Commands, receipts and views as JSON, the same for every door (`interface.md`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from batchdeck.core.commands import (
+    AnswerAsk,
+    Command,
+    Drain,
+    PutHold,
+    Receipt,
+    ReleaseHold,
+    ResumeBatch,
+    RetryTask,
+    Send,
+    SetLimit,
+    SetStatus,
+    StopAll,
+    StopTurn,
+)
+from batchdeck.core.errors import BadInput
+from batchdeck.core.model.gate import Gate
+
+_KINDS: Mapping[str, type[Command]] = {
+    "send": Send,
+    "limit": SetLimit,
+    "stop": StopTurn,
+    "stop_all": StopAll,
+    "hold": PutHold,
+    "release": ReleaseHold,
+    "drain": Drain,
+    "retry": RetryTask,
+    "status": SetStatus,
+    "answer": AnswerAsk,
+    "resume": ResumeBatch,
+}
+_ADAPTERS: Mapping[type[Command], TypeAdapter[Any]] = {
+    kind: TypeAdapter(kind) for kind in _KINDS.values()
+}
+_NAMES = {kind: name for name, kind in _KINDS.items()}
+
+
+def command_document(command: Command) -> dict[str, Any]:
+    """A command as it crosses the socket."""
+    document: dict[str, Any] = {"kind": _NAMES[type(command)]}
+    for field in fields(command):
+        value = getattr(command, field.name)
+        document[field.name] = sorted(value) if isinstance(value, frozenset) else value
+    return document
+
+
+def command_from(document: Any) -> Command:
+    """The command that a document describes.
+
+    Raises:
+        BadInput: it describes none; the message says what is wrong.
+    """
+    if not isinstance(document, dict):
+        raise BadInput("A command is a JSON object.")
+    kind = _KINDS.get(str(document.get("kind")))
+    if kind is None:
+        raise BadInput(f"There is no command {document.get('kind')!r}.")
+    values = {name: value for name, value in document.items() if name != "kind"}
+    unknown = sorted(values.keys() - {field.name for field in fields(kind)})
+    if unknown:
+        raise BadInput(f"{document['kind']} knows no {', '.join(map(repr, unknown))}.")
+    if kind is Send and values.get("on_busy") not in (None, "queue", "force"):
+        raise BadInput(f"on_busy cannot be {values['on_busy']!r}.", code="on_busy_invalid")
+    try:
+        command: Command = _ADAPTERS[kind].validate_python(values)
+    except ValidationError as error:
+        fault = error.errors()[0]
+        where = ".".join(str(part) for part in fault["loc"])
+        raise BadInput(f"{document['kind']}: {where}: {fault['msg']}.") from None
+    return command
+
+
+def gate_document(gate: Gate) -> dict[str, Any]:
+    """A gate as `why --json` shows it."""
+    return {
+        "gate": gate.name,
+        "open": gate.open,
+        "subject": gate.subject,
+        "used": gate.used,
+        "limit": gate.limit,
+        "holders": [
+            {
+                "turn": str(holder.turn),
+                "task": holder.task,
+                "since_ms": holder.since_ms,
+                "forced": holder.forced,
+            }
+            for holder in gate.holders
+        ],
+        "frees": gate.frees,
+        "passable": gate.passable,
+    }
+
+
+def gate_documents(gates: Iterable[Gate]) -> list[dict[str, Any]]:
+    return [gate_document(gate) for gate in gates]
+
+
+def receipt_document(receipt: Receipt) -> dict[str, Any]:
+    """A receipt as JSON; what does not apply is left out."""
+    if not receipt.accepted:
+        document: dict[str, Any] = {"error": receipt.error, "message": receipt.message}
+        if receipt.gates:
+            document["gates"] = gate_documents(receipt.gates)
+        if receipt.position is not None:
+            document["position"] = receipt.position
+        return document
+    document = {"message": receipt.message}
+    if receipt.turn is not None:
+        document["turn"] = str(receipt.turn)
+        document["state"] = receipt.state
+        document["position"] = receipt.position
+        document["forced"] = bool(receipt.bypassed)
+        document["bypassed"] = list(receipt.bypassed)
+    if receipt.conversation is not None:
+        document["conversation"] = f"c{receipt.conversation}"
+    if receipt.batch is not None:
+        document["batch"] = receipt.batch
+    if receipt.before is not None:
+        document["before"] = receipt.before
+    return document
+
+
+def answer_document(receipt: Receipt) -> dict[str, Any]:
+    """A receipt as it crosses the socket: its document, with the exit code it stands for."""
+    return {
+        "accepted": receipt.accepted,
+        "exit_code": receipt.exit_code,
+        "receipt": receipt_document(receipt),
+    }
+

@@ -1,0 +1,111 @@
+"""A deck looked at from outside: what its file says, without its lock and without an engine."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from batchdeck.core.clock import SystemClock
+from batchdeck.core.deck.lock import Holder, holder
+from batchdeck.core.deck.reading import read_page
+from batchdeck.core.deck.restoring import state_from
+from batchdeck.core.errors import NotFound, StoreError
+from batchdeck.core.executors import runner
+from batchdeck.core.model.event import Event
+from batchdeck.core.paths import DeckPaths
+from batchdeck.core.port import OutputPage
+from batchdeck.core.store import rows
+from batchdeck.core.store.connection import read_file
+from batchdeck.core.store.load import load
+from batchdeck.core.store.migrate import version
+from batchdeck.core.store.results import with_results
+from batchdeck.core.view import DeckView
+
+ENDED_SHOWN = 1_000_000
+"""Ended turns that a command may list."""
+
+
+class Look:
+    """One open look at a deck's file."""
+
+    def __init__(self, raw: sqlite3.Connection, paths: DeckPaths) -> None:
+        self._raw = raw
+        self._paths = paths
+
+    @property
+    def held_by(self) -> Holder | None:
+        """The supervisor, where there is one."""
+        return holder(self._paths.lock)
+
+    def view(self, ended_turns: int = 0) -> DeckView:
+        """The deck as it is on disk, with the latest `ended_turns` ended turns."""
+        stored = load(self._raw, ended_turns)
+        state = state_from(stored, str(self._paths.root), keep_ended=ended_turns)
+        state.supervised = self.held_by is not None
+        caps = json.loads(stored.facts.get("caps", "{}"))
+        state.max_parallel_cap = caps.get("max_parallel", state.max_parallel_cap)
+        state.parallelism_limit_cap = caps.get("parallelism", state.parallelism_limit_cap)
+        return state.publish(SystemClock().now_ms())
+
+    def events(self, after: int, limit: int) -> Sequence[Event]:
+        """Events after a `seq`, oldest first; a negative `after`: the latest `limit`."""
+        if after < 0:
+            found = self._raw.execute(
+                "SELECT * FROM (SELECT * FROM events ORDER BY seq DESC LIMIT ?) ORDER BY seq",
+                (limit,),
+            )
+        else:
+            found = self._raw.execute(
+                "SELECT * FROM events WHERE seq > ? ORDER BY seq LIMIT ?", (after, limit)
+            )
+        return with_results(self._raw, [rows.event_from(row) for row in found.fetchall()])
+
+    def output(self, turn: int, start: int, limit: int) -> OutputPage:
+        """A piece of a turn's output.
+
+        Raises:
+            NotFound: no such turn.
+        """
+        row = self._raw.execute(f"{rows.SELECT_TURNS} WHERE id = ?", (turn,)).fetchone()
+        if row is None:
+            raise NotFound(f"There is no turn #{turn}.")
+        ended = row["ended_ms"] is not None
+        if row["attempt"] is not None:
+            page = read_page(self._paths.run(row["attempt"]) / runner.OUTPUT, start, limit, ended)
+            if page is not None:
+                return page
+        found = self._raw.execute(
+            "SELECT text FROM messages WHERE turn = ? AND role = 'agent' ORDER BY id", (turn,)
+        )
+        text = "\n".join(message["text"] for message in found).encode("utf-8", "replace")
+        return OutputPage(start, text[start : start + limit], len(text), ended)
+
+
+@contextmanager
+def look(paths: DeckPaths) -> Iterator[Look]:
+    """Looks at a deck that may be dispatched by another process at this moment.
+
+    Raises:
+        NotFound: there is no deck.
+        StoreError: its file cannot be read.
+    """
+    if not paths.database.exists():
+        raise NotFound(
+            f"There is no deck at {paths.root}. batchdeck run FILE makes one, "
+            "batchdeck init an example file.",
+            code="no_deck",
+        )
+    try:
+        raw = read_file(paths.database)
+    except sqlite3.Error as error:
+        raise StoreError(f"{paths.database} cannot be opened: {error}.") from error
+    try:
+        if version(raw) == 0:
+            raise NotFound(f"The deck at {paths.root} is being made; try again.", code="no_deck")
+        yield Look(raw, paths)
+    except sqlite3.Error as error:
+        raise StoreError(f"{paths.database} cannot be read: {error}.") from error
+    finally:
+        raw.close()

@@ -1,0 +1,105 @@
+"""Dispatches with the dashboard: the engine is opened around the app, signals are requests."""
+
+from __future__ import annotations
+
+import signal
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import anyio
+import click
+
+from batchdeck.core.commands import Command, StopAll
+from batchdeck.core.paths import DeckPaths
+from batchdeck.tui.app import DeckApp
+from batchdeck.tui.cli.context import Context, LiveDeck, Opening
+from batchdeck.tui.cli.crashing import report_crash
+from batchdeck.tui.cli.files import settings_of
+from batchdeck.tui.leaving import How, Leave
+from batchdeck.tui.settings import ScreenSettings
+
+LEAVE_SECONDS = 3.0
+"""A dashboard that was asked to leave is gone within this time."""
+STOP_SECONDS = 15.0
+"""How long *stop all* waits for what it stops: TERM, ten seconds, KILL."""
+
+
+async def run_dashboard(
+    context: Context, paths: DeckPaths, command: Command | None, opening: Opening
+) -> int:
+    """Opens the deck and its dashboard; returns the exit code."""
+    settings = screen_settings(context)
+    async with AsyncExitStack() as stack:
+        deck = await stack.enter_async_context(context.doors.open_deck(paths, opening))
+        await stack.enter_async_context(context.doors.serve(deck, paths.socket))
+        if command is not None:
+            receipt = await deck.submit(command)
+            if not receipt.accepted:
+                click.echo(receipt.message, err=True)
+                return receipt.exit_code
+        seat = _Seat(DeckApp(deck, settings, report_crash=lambda e: report_crash(paths, e)))
+        await seat.sit()
+        return await seat.leave(deck)
+    raise AssertionError("unreachable")
+
+
+def screen_settings(context: Context) -> ScreenSettings:
+    """What the configuration says about the screen."""
+    ui = settings_of(context).ui
+    return ScreenSettings(
+        theme=str(ui.get("theme") or "deck-dark"),
+        keymap={str(k): str(v) for k, v in (ui.get("keymap") or {}).items()},
+        user_themes=Path(user_themes()),
+        animations=bool(ui.get("animations", False)),
+    )
+
+
+def user_themes() -> str:
+    import platformdirs
+
+    return str(platformdirs.user_config_path("batchdeck") / "themes")
+
+
+class _Seat:
+    """The app, asked to leave and never cancelled, and the signals that ask it."""
+
+    def __init__(self, app: DeckApp) -> None:
+        self._app = app
+        self._left = anyio.Event()
+        self._signal: int | None = None
+
+    async def sit(self) -> None:
+        """Returns when the app has left, whatever made it leave."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._watch_signals)
+            with anyio.CancelScope(shield=True):
+                try:
+                    await self._app.run_async()
+                finally:
+                    self._left.set()
+            tasks.cancel_scope.cancel()
+
+    async def _watch_signals(self) -> None:
+        watched = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGINT)
+        with anyio.open_signal_receiver(*watched) as received:
+            async for number in received:
+                self._signal = number
+                self._app.exit()
+
+    async def leave(self, deck: LiveDeck) -> int:
+        """Does what the operator chose, and returns the exit code."""
+        if self._signal is not None:
+            return 128 + self._signal
+        result = self._app.return_value
+        if isinstance(result, Leave) and result.how is How.STOP_ALL:
+            await stop_everything(deck)
+        return self._app.return_code or 0
+
+
+async def stop_everything(deck: LiveDeck) -> None:
+    """Ends what runs, and waits until no process of it is left."""
+    await deck.submit(StopAll())
+    with anyio.move_on_after(STOP_SECONDS):
+        view = deck.view
+        while view.running:
+            view = await deck.wait_newer(view.revision)

@@ -1,0 +1,189 @@
+"""Dispatches without a screen: lines for people, JSON lines for programs, an exit code for both."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+
+import anyio
+import click
+
+from batchdeck.core.clock import SystemClock
+from batchdeck.core.commands import Command, Drain, StopAll
+from batchdeck.core.model.batch import BATCH_EXIT_CODES, BatchState
+from batchdeck.core.model.event import Event
+from batchdeck.core.model.turn import TurnState
+from batchdeck.core.paths import DeckPaths
+from batchdeck.core.rules.plan import starts
+from batchdeck.core.text import clean_line
+from batchdeck.core.view import DeckView
+from batchdeck.tui.cli.context import Context, LiveDeck, Opening
+from batchdeck.tui.cli.documents import done_of
+from batchdeck.tui.cli.running import event_clock, print_line
+
+
+class _Run:
+    """One headless run, from the first command to its exit code."""
+
+    def __init__(self, deck: LiveDeck, as_json: bool) -> None:
+        self._deck = deck
+        self._as_json = as_json
+        self._clock = SystemClock()
+        self._events: list[Event] = []
+        self._arrived = anyio.Event()
+        self.signal: int | None = None
+        self.batches: set[str] = set()
+        deck.listeners.append(self._listen)
+
+    def _listen(self, events: Sequence[Event]) -> None:
+        self._events.extend(events)
+        self._arrived.set()
+
+    async def watch_signals(self) -> None:
+        """The first INT drains, the second stops; TERM, HUP and QUIT detach."""
+        watched = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+        with anyio.open_signal_receiver(*watched) as received:
+            async for number in received:
+                if number is not signal.SIGINT:
+                    self.signal = number
+                    self._arrived.set()
+                    return
+                await self._interrupt()
+
+    async def _interrupt(self) -> None:
+        first = self.signal is None
+        self.signal = signal.SIGINT
+        if first:
+            self._say("draining: nothing new starts; once more stops what runs")
+            await self._deck.submit(Drain())
+        else:
+            self._say("stopping what runs")
+            await self._deck.submit(StopAll())
+        self._arrived.set()
+
+    def _say(self, words: str) -> None:
+        click.echo(f"{event_clock()} {words}", err=True)
+
+    async def to_the_end(self) -> int:
+        """Prints what happens until nothing is left to do; returns the exit code."""
+        while True:
+            await self._print_events()
+            view = self._deck.view
+            if self._over(view):
+                await self._print_events()
+                return self._exit_code(view)
+            with anyio.move_on_after(1.0):
+                await self._arrived.wait()
+            self._arrived = anyio.Event()
+
+    def _over(self, view: DeckView) -> bool:
+        if self.signal not in (None, signal.SIGINT):
+            return True
+        if view.running:
+            return False
+        if self.signal is not None:
+            return True
+        if any(view.batches[name].state is BatchState.RUNNING for name in self.batches):
+            return False
+        return not self._could_start(view)
+
+    def _could_start(self, view: DeckView) -> bool:
+        """Whether a queued message, or a retry that waits for its time, may still start."""
+        now_ms = self._clock.now_ms()
+        if starts(view, now_ms):
+            return True
+        queued = (turn for turn in view.turns.values() if turn.state is TurnState.QUEUED)
+        return any(turn.not_before_ms > now_ms and turn.held_by is None for turn in queued)
+
+    def _exit_code(self, view: DeckView) -> int:
+        if self.signal is not None:
+            return 128 + self.signal
+        ended = [view.batches[name] for name in self.batches]
+        codes = {BATCH_EXIT_CODES.get(batch.state, 1) for batch in ended}
+        for worst in (1, 5):
+            if worst in codes:
+                return worst
+        return 0
+
+    async def _print_events(self) -> None:
+        events, self._events = self._events, []
+        for event in events:
+            if self._as_json:
+                print_line((await self._whole(event)).as_json())
+            else:
+                self._print_for_people(event)
+
+    async def _whole(self, event: Event) -> Event:
+        """A finished batch's event with its results."""
+        if event.kind != "batch.finished":
+            return event
+        return (await self._deck.events(after=event.seq - 1, limit=1))[0]
+
+    def _print_for_people(self, event: Event) -> None:
+        words = _words(event, self._deck.view)
+        if words:
+            click.echo(f"{event_clock()} {clean_line(words, 300)}")
+
+
+def _words(event: Event, view: DeckView) -> str | None:
+    """What a person wants to read of an event in a log; None: nothing."""
+    fields = event.fields
+    name = f"#{event.turn} {(event.task or '').partition('/')[2]}".rstrip()
+    match event.kind:
+        case "turn.claimed":
+            return f"{name} {event.agent} started"
+        case "turn.finished":
+            error = f": {fields['error']}" if fields.get("error") else ""
+            counts = view.task_counts.get(event.batch or "", {})
+            total = sum(counts.values())
+            progress = f"  ({done_of(counts)}/{total} done)" if total else ""
+            return f"{name} {fields['state']}{error}{progress}"
+        case "batch.finished":
+            state = str(fields["state"]).replace("_", " ")
+            return f"{event.batch} {state}: {fields['done']} done, {fields['failed']} failed"
+        case "ask.opened":
+            return f"{name} asks: {fields['question']}  (batchdeck ask answer {fields['ask']} …)"
+        case "hold" | "release" | "audit.violation":
+            reason = f": {fields['reason']}" if fields.get("reason") else ""
+            return f"{event.kind} {fields.get('what', '')} by {event.by}{reason}"
+        case "limit.changed" if fields.get("before") is not None:
+            return f"limit {fields['name']} {fields['before']} → {fields['after']}"
+    return None
+
+
+async def run_headless(
+    context: Context, paths: DeckPaths, command: Command | None, opening: Opening, as_json: bool
+) -> int:
+    """Opens the deck, carries the command out, and dispatches to the end."""
+    code: int | None = None
+    async with AsyncExitStack() as stack:
+        deck = await stack.enter_async_context(context.doors.open_deck(paths, opening))
+        await stack.enter_async_context(context.doors.serve(deck, paths.socket))
+        run = _Run(deck, as_json)
+        async with anyio.create_task_group() as watchers:
+            watchers.start_soon(run.watch_signals)
+            code = await _first_command(deck, run, command)
+            if code is None:
+                code = await run.to_the_end()
+            watchers.cancel_scope.cancel()
+    return code or 0
+
+
+async def _first_command(deck: LiveDeck, run: _Run, command: Command | None) -> int | None:
+    """Carries out what the run is for; an exit code where that is already the end."""
+    if command is None:
+        return None
+    receipt = await deck.submit(command)
+    if not receipt.accepted:
+        click.echo(receipt.message, err=True)
+        return receipt.exit_code
+    if receipt.batch is not None:
+        run.batches = {receipt.batch}
+        batch = deck.view.batches[receipt.batch]
+        if "already" in receipt.message and batch.state is not BatchState.RUNNING:
+            click.echo(receipt.message, err=True)
+    else:
+        active = (b for b in deck.view.batches.values() if b.state is BatchState.RUNNING)
+        run.batches = {batch.name for batch in active}
+    return None

@@ -1,0 +1,239 @@
+"""Commands that dispatch: run, resume, demo, and the dashboard itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+import anyio
+import click
+
+from batchdeck.core.commands import AddBatch, Command, ResumeBatch
+from batchdeck.core.errors import BadInput
+from batchdeck.core.model.batch import OnError
+from batchdeck.core.model.limit import read_limit_value, read_status_limits
+from batchdeck.core.model.spec import BatchSpec
+from batchdeck.core.paths import DeckPaths
+from batchdeck.tui.cli.changing import read_assignments, who
+from batchdeck.tui.cli.context import Context, Opening
+from batchdeck.tui.cli.showing import json_option
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path), required=False)
+@click.option("--all-ready", is_flag=True, help="One batch of all READY tasks in no active batch.")
+@click.option("--headless", is_flag=True, help="Without the dashboard.")
+@click.option("--max-parallel", metavar="N", help="At most N turns of the batch at once.")
+@click.option("--max-parallel-by-status", metavar="READY=3,…", help="Limits per status.")
+@click.option("--agent-limit", metavar="coder=2", multiple=True, help="An agent's limit.")
+@click.option("--on-error", type=click.Choice(list(OnError)), help="When a task fails for good.")
+@click.option("--reconcile-interval", type=click.FloatRange(min=0), metavar="SECONDS")
+@click.option("--auto-resume", is_flag=True, help="Go on after an unclean stop without asking.")
+@click.option("--on-lost", type=click.Choice(["ask", "retry", "fail"]), default="ask")
+@click.option("--no-input", is_flag=True, help="Nobody will answer: an ask counts as failed.")
+@click.option("--trust", is_flag=True, help="Approve this file's commands.")
+@json_option
+@click.pass_obj
+def run(
+    context: Context,
+    file: Path | None,
+    all_ready: bool,
+    headless: bool,
+    max_parallel: str | None,
+    max_parallel_by_status: str | None,
+    agent_limit: tuple[str, ...],
+    on_error: str | None,
+    reconcile_interval: float | None,
+    auto_resume: bool,
+    on_lost: str,
+    no_input: bool,
+    trust: bool,
+    as_json: bool,
+) -> None:
+    """Add a batch, or take it up again, and dispatch it.
+
+    Opens the dashboard; with --headless, or without a terminal, prints what happens. --json prints
+    events, one a line.
+    """
+    if (file is None) == (not all_ready):
+        raise BadInput("Give a batch file, or --all-ready.")
+    command: Command
+    if file is None:
+        command = ResumeBatch(by=who(context))
+    else:
+        spec = _read(context, file, trust)
+        spec = _with_flags(
+            context,
+            spec,
+            max_parallel,
+            max_parallel_by_status,
+            agent_limit,
+            on_error,
+            reconcile_interval,
+        )
+        command = AddBatch(spec=spec, by=who(context))
+    opening = Opening(
+        hold_after_unclean_stop=not auto_resume,
+        on_lost=on_lost,
+        no_input=no_input,
+    )
+    code = dispatch(context, context.paths, command, opening, headless=headless, as_json=as_json)
+    click.get_current_context().exit(code)
+
+
+def _read(context: Context, file: Path, trust: bool) -> BatchSpec:
+    from batchdeck.tui.cli.approving import approve
+    from batchdeck.tui.cli.files import read_for
+
+    spec = read_for(context, file)
+    approve(context, file, spec, trust=trust)
+    return spec
+
+
+def _with_flags(
+    context: Context,
+    spec: BatchSpec,
+    max_parallel: str | None,
+    by_status: str | None,
+    agent_limits: tuple[str, ...],
+    on_error: str | None,
+    reconcile_interval: float | None,
+) -> BatchSpec:
+    from batchdeck.core.batchfile.flags import with_flags
+    from batchdeck.tui.cli.files import settings_of
+
+    parts = [part for value in agent_limits for part in value.split(",")]
+    return with_flags(
+        spec,
+        max_parallel=_whole(max_parallel),
+        by_status=None if by_status is None else read_status_limits(by_status),
+        agent_limits={
+            name.strip(): read_limit_value(value, "--agent-limit")
+            for name, value in read_assignments(tuple(parts))
+        },
+        on_error=None if on_error is None else OnError(on_error),
+        reconcile_interval=reconcile_interval,
+        config=settings_of(context),
+    )
+
+
+def _whole(text: str | None) -> int | None:
+    if text is None:
+        return None
+    value = read_limit_value(text, "--max-parallel")
+    if value is None:
+        raise BadInput("--max-parallel: give a whole number, 0 (closed) or more.")
+    return value
+
+
+@click.command()
+@click.argument("batch", required=False)
+@click.option("--headless", is_flag=True, help="Without the dashboard.")
+@click.option("--auto-resume", is_flag=True, help="Go on after an unclean stop without asking.")
+@click.option("--on-lost", type=click.Choice(["ask", "retry", "fail"]), default="ask")
+@click.option("--no-input", is_flag=True, help="Nobody will answer: an ask counts as failed.")
+@json_option
+@click.pass_obj
+def resume(
+    context: Context,
+    batch: str | None,
+    headless: bool,
+    auto_resume: bool,
+    on_lost: str,
+    no_input: bool,
+    as_json: bool,
+) -> None:
+    """Take up what is unfinished, of one batch or of all."""
+    command = ResumeBatch(batch=batch, by=who(context))
+    opening = Opening(
+        hold_after_unclean_stop=not auto_resume,
+        on_lost=on_lost,
+        no_input=no_input,
+    )
+    code = dispatch(context, context.paths, command, opening, headless=headless, as_json=as_json)
+    click.get_current_context().exit(code)
+
+
+@click.command()
+@click.option("--agents", "agent_count", type=click.IntRange(1, 50), default=4, show_default=True)
+@click.option(
+    "--tasks", "task_count", type=click.IntRange(1, 100_000), default=60, show_default=True
+)
+@click.option(
+    "--seed", type=int, default=1, show_default=True, help="Same seed, same play."
+)
+@click.option("--headless", is_flag=True, help="Without the dashboard.")
+@json_option
+@click.pass_obj
+def demo(
+    context: Context, agent_count: int, task_count: int, seed: int, headless: bool, as_json: bool
+) -> None:
+    """Play a scripted batch with agents that need no key and no network."""
+    from batchdeck.tui.cli.demonstration import demo_batch, demo_deck
+
+    attended = not headless and _has_terminal()
+    paths = DeckPaths(Path(context.deck).absolute()) if context.deck else demo_deck()
+    spec = demo_batch(agent_count, task_count, seed, asks=attended)
+    command = AddBatch(spec=spec, by=who(context))
+    code = dispatch(context, paths, command, Opening(), headless=headless, as_json=as_json)
+    played = code in (0, 1, 5) and headless
+    click.get_current_context().exit(0 if played else code)
+
+
+def dispatch(
+    context: Context,
+    paths: DeckPaths,
+    command: Command | None,
+    opening: Opening,
+    *,
+    headless: bool,
+    as_json: bool,
+) -> int:
+    """Opens the deck and dispatches, with or without a screen; returns the exit code."""
+    if not headless and not as_json and _has_terminal():
+        from batchdeck.tui.cli.dashboard import run_dashboard
+
+        return anyio.run(run_dashboard, context, paths, command, opening)
+    if not headless:
+        click.echo("There is no terminal for the dashboard: running headless.", err=True)
+    from batchdeck.tui.cli.headless import run_headless
+
+    opening = _unattended(opening)
+    return anyio.run(run_headless, context, paths, command, opening, as_json)
+
+
+def _unattended(opening: Opening) -> Opening:
+    from dataclasses import replace
+
+    refuse = opening.hold_after_unclean_stop
+    return replace(opening, hold_after_unclean_stop=False, refuse_after_unclean_stop=refuse)
+
+
+def _has_terminal() -> bool:
+    """Textual reads the keys from standard input and draws on standard error."""
+    return sys.stdin.isatty() and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def open_dashboard(context: Context) -> int:
+    """`batchdeck` without a command."""
+    if not _has_terminal():
+        raise BadInput(
+            "The dashboard needs a terminal. Use batchdeck status, or run FILE --headless."
+        )
+    from batchdeck.tui.cli.dashboard import run_dashboard
+
+    opening = Opening(hold_after_unclean_stop=True)
+    return anyio.run(run_dashboard, context, context.paths, None, opening)
+
+
+def event_clock() -> str:
+    return time.strftime("%H:%M:%S")
+
+
+def print_line(document: object) -> None:
+    """One JSON line, flushed: a program waits for it."""
+    sys.stdout.write(json.dumps(document, default=str) + "\n")
+    sys.stdout.flush()
