@@ -23,9 +23,11 @@ class ConfirmScreen(LiveModal[bool]):
         Binding("n,escape", "answer(False)", "No", show=False),
     ]
 
-    def __init__(self, question: str, detail: str, word: str) -> None:
+    def __init__(self, question: str, detail: str, word: str, yes_key: str = "y") -> None:
         super().__init__()
         self._question, self._detail, self._word = question, detail, word
+        self._yes_key = yes_key
+        self._bindings.bind(yes_key, "answer(True)", "Yes", show=False)
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog -danger") as dialog:
@@ -35,7 +37,7 @@ class ConfirmScreen(LiveModal[bool]):
                 yield Static(Content(detail), markup=False)
             with ChoiceRow():
                 yield Choice("No", "enter", id="no")
-                yield Choice(self._word, "y", id="yes")
+                yield Choice(self._word, self._yes_key, id="yes")
 
     def on_mount(self) -> None:
         self.query_one("#no", Choice).focus()

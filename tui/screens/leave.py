@@ -67,7 +67,7 @@ class LeaveScreen(LiveModal[How | None]):
         elif choice == "stop_all":
             running = self.scene.view.running
             self.deck_app.open(
-                ConfirmScreen(f"Stop all {running} running turns?", "", "Stop all"),
+                ConfirmScreen(f"Stop all {running} running turns?", "", "Stop all", yes_key="s"),
                 self._stop_if_sure,
             )
         else:
