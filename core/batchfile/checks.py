@@ -7,7 +7,7 @@ from typing import Any
 
 from batchdeck.core.batchfile import templates
 from batchdeck.core.batchfile.document import Document, Loc
-from batchdeck.core.batchfile.faults import nearest, shown
+from batchdeck.core.batchfile.faults import shown
 
 FOREACH = "foreach"
 """As a dependency: after the barrier."""
@@ -31,7 +31,7 @@ def check_tasks(document: Document, agents: Collection[str]) -> None:
 def check_agent_name(document: Document, loc: Loc, name: Any, agents: Collection[str]) -> None:
     """Notes an agent that nobody defined."""
     if isinstance(name, str) and name not in agents:
-        document.fault(loc, f"there is no agent {shown(name)!r}{nearest(name, agents)}")
+        document.fault(loc, f"there is no agent {shown(name)!r}{document.hint(name, agents)}")
 
 
 def _list(block: Any, key: str) -> list[Any]:
@@ -67,7 +67,7 @@ def _check_dependencies(
     for place, name in enumerate(_list(task, "depends_on")):
         if isinstance(name, str) and name not in ids:
             loc = ("tasks", index, "depends_on", place)
-            document.fault(loc, f"there is no task {shown(name)!r}{nearest(name, ids)}")
+            document.fault(loc, f"there is no task {shown(name)!r}{document.hint(name, ids)}")
 
 
 def _check_texts(document: Document, index: int, task: Mapping[str, Any]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,9 +18,12 @@ from yaml.events import (
     SequenceStartEvent,
 )
 
-from batchdeck.core.batchfile.faults import BatchFileFaults, Fault, shown
+from batchdeck.core.batchfile.faults import BatchFileFaults, Fault, nearest, shown
 
 NESTING_LIMIT = 50
+
+_COMPARISONS = 20_000
+"""Names that are compared in search of the nearest; each takes some microseconds."""
 
 Loc = tuple[str | int, ...]
 """The way to a value: keys and indices."""
@@ -86,12 +89,18 @@ class Document:
     """It could not be read to its end, so nothing can be said about its values."""
     faults: list[Fault] = field(default_factory=list)
     _wanted: list[tuple[Loc, bool, str, str | None]] = field(default_factory=list)
+    _compared: int = 0
 
     def fault(
         self, loc: Loc, message: str, *, at_key: bool = False, code: str | None = None
     ) -> None:
         """Notes what is wrong with the value at `loc`, or with its key."""
         self._wanted.append((loc, at_key, message, code))
+
+    def hint(self, name: object, known: Collection[str]) -> str:
+        """What may have been meant; a file with very many such faults gets no more hints."""
+        self._compared += len(known)
+        return nearest(name, known) if self._compared <= _COMPARISONS else ""
 
     @property
     def faulty(self) -> bool:

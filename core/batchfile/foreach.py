@@ -10,7 +10,7 @@ from typing import Any
 from batchdeck.core.batchfile.agents import absolute
 from batchdeck.core.batchfile.checks import check_agent_name, check_template
 from batchdeck.core.batchfile.document import Document, Loc, Unquoted
-from batchdeck.core.batchfile.faults import nearest, shown
+from batchdeck.core.batchfile.faults import shown
 
 ITEM_NAMES = ("item", "index", "batch")
 """What a step's templates may name, beside what earlier steps of the item keep."""
@@ -68,7 +68,9 @@ def _check_items(document: Document, items: Any, at: Loc) -> None:
         document.fault(at, "expected a list, {file: …} or {glob: …}")
     for kind, path in items.items():
         if kind not in _KINDS_OF_ITEMS:
-            document.fault((*at, kind), f"unknown key{nearest(kind, _KINDS_OF_ITEMS)}", at_key=True)
+            document.fault(
+                (*at, kind), f"unknown key{document.hint(kind, _KINDS_OF_ITEMS)}", at_key=True
+            )
         elif not isinstance(path, str) or not path:
             document.fault((*at, kind), "expected a path")
         elif kind == "file" and not path.endswith((".jsonl", ".csv")):

@@ -28,6 +28,8 @@ from batchdeck.core.model.limit import Limit, batch_limit, items_limit, status_l
 from batchdeck.core.model.spec import BatchSpec, TaskSpec
 from batchdeck.core.text import clean_line
 
+TASK_LIMIT = 100_000
+
 
 def read_batch(
     path: Path, *, config: Settings | None = None, agents: Collection[str] = ()
@@ -45,9 +47,7 @@ def read_batch(
     document = parse(str(path), read_source(path))
     if document.broken:
         document.raise_faults()
-    if not isinstance(document.values, dict):
-        document.fault((), "expected keys with values: name, agents, tasks …")
-        document.raise_faults()
+    _check_size(document)
     block = validate(document, document.values, BatchBlock)
     _check(document, settings, agents)
     if block is None or document.faulty:
@@ -56,6 +56,22 @@ def read_batch(
     spec = _Filling(path, document, block, settings).spec()
     document.raise_faults()
     return spec
+
+
+def _check_size(document: Document) -> None:
+    """
+    Raises:
+        BatchFileFaults: there is no use in looking at the values.
+    """
+    values = document.values
+    if not isinstance(values, dict):
+        document.fault((), "expected keys with values: name, agents, tasks …")
+        document.raise_faults()
+    tasks = values.get("tasks")
+    if isinstance(tasks, list) and len(tasks) > TASK_LIMIT:
+        words = f"{len(tasks):,} are too many: at most {TASK_LIMIT:,} (more by items: {{file: …}})"
+        document.fault(("tasks",), words)
+        document.raise_faults()
 
 
 def _check(document: Document, settings: Settings, agents: Collection[str]) -> None:

@@ -219,7 +219,7 @@ class BatchBlock(Block):
     budget: Budget | None = None
     agents: dict[Name, AgentBlock] | None = None
     prepare: list[Command] | None = None
-    tasks: Annotated[list[TaskBlock], Field(max_length=100_000)] | None = None
+    tasks: list[TaskBlock] | None = None
     foreach: ForeachBlock | None = None
 
 

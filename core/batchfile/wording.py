@@ -34,7 +34,7 @@ def _note(document: Document, shape: type[BaseModel], error: Any, at: Loc) -> No
         document.fault(loc[:-1], _as_key(error), at_key=True)
     elif kind == "extra_forbidden":
         known = _keys_at(shape, tuple(error["loc"])[:-1])
-        document.fault(loc, f"unknown key{nearest(loc[-1], known)}", at_key=True)
+        document.fault(loc, f"unknown key{document.hint(loc[-1], known)}", at_key=True)
     elif kind == "missing":
         document.fault(loc, "missing")
     else:
@@ -100,10 +100,6 @@ _WORDS: dict[str, Callable[[Any], str]] = {
     "model_type": _expected("keys with values"),
     "model_attributes_type": _expected("keys with values"),
     "too_short": lambda error: "expected at least one item",
-    "too_long": lambda error: (
-        f"{error['ctx']['actual_length']:,} are too many: at most {error['ctx']['max_length']:,}"
-        " (more by items: {file: …})"
-    ),
     "greater_than_equal": lambda error: (
         f"{_what(error['input'])} is too small: expected at least {error['ctx']['ge']:g}"
     ),
