@@ -97,6 +97,12 @@ def _span(value: Any) -> Any:
     return tuple(numbers) if isinstance(value, list) else value
 
 
+def _items(value: Any) -> Any:
+    if not isinstance(value, list | dict):
+        raise wrong("expected a list, {file: …} or {glob: …}")
+    return value
+
+
 TaskId = Annotated[str, AfterValidator(_task_id)]
 Name = Annotated[str, AfterValidator(_name)]
 BatchName = Annotated[str, AfterValidator(_batch_name)]
@@ -191,7 +197,7 @@ class StepBlock(Block):
 
 
 class ForeachBlock(Block):
-    items: list[Any] | dict[str, Any]
+    items: Annotated[Any, BeforeValidator(_items)]
     steps: Annotated[list[StepBlock], Field(min_length=1)]
     max_active: LimitNumber = 4
     max_outstanding: LimitNumber = 20

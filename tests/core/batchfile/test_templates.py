@@ -1,0 +1,66 @@
+"""A template says only what is defined, and can do nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from batchdeck.core.batchfile.templates import TemplateFault, check, fill
+
+NAMES = {"task": "T1", "item": {"path": "a/b.md"}}
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("plain { and } and 100% #1", "plain { and } and 100% #1"),
+        ("{{ task }}\n", "T1\n"),
+        ("{{task}}{{ task }}", "T1T1"),
+        ("{{ task | lower }}", "t1"),
+        ("{{ item.path | dirname }}/{{ item.path | basename }}", "a/b.md"),
+        ("{% for sign in task %}{{ sign }}-{% endfor %}", "T-1-"),
+        ("{% raw %}{{ task }}{% endraw %}", "{{ task }}"),
+        ("{# {{ nothing }} #}x", "x"),
+        ("<b> & {{ task }}", "<b> & T1"),
+    ],
+)
+def test_a_template_is_filled_in(source: str, text: str) -> None:
+    check(source, NAMES)
+
+    assert fill(source, NAMES) == text
+
+
+@pytest.mark.parametrize(
+    "source", ["{{ tsk }}", "{{ task + tsk }}", "{% if tsk %}x{% endif %}", "{{ task }}{{ tsk }}"]
+)
+def test_a_name_that_is_not_defined_is_found_before_anything_is_filled_in(source: str) -> None:
+    with pytest.raises(TemplateFault, match="'tsk' is not defined here"):
+        check(source, NAMES)
+
+
+@pytest.mark.parametrize(
+    "source", ["{{ task", "{% if %}", "{% nonsense %}", "{{ task | nofilter }}"]
+)
+def test_what_is_no_template_is_refused(source: str) -> None:
+    with pytest.raises(TemplateFault):
+        check(source, NAMES)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{{ task.__class__ }}",
+        "{{ ''.__class__.__mro__ }}",
+        "{{ task.nothing }}",
+        "{{ item.nothing }}",
+        "{{ 1 / 0 }}",
+        "{% include 'x' %}",
+        "{{ range(10 ** 9) }}",
+    ],
+)
+def test_a_template_reaches_nothing_outside(source: str) -> None:
+    with pytest.raises(TemplateFault):
+        fill(source, NAMES)
+
+
+def test_what_is_filled_in_is_not_a_template_again() -> None:
+    assert fill("{{ task }}", {"task": "{{ item }}"}) == "{{ item }}"
