@@ -15,6 +15,7 @@ from textual.dom import DOMNode
 from textual.filter import LineFilter
 from textual.screen import Screen
 from textual.timer import Timer
+from textual.worker import WorkerFailed
 
 from batchdeck.core.clock import Clock, SystemClock
 from batchdeck.core.commands import Command, Drain, Receipt, SetLimit
@@ -39,7 +40,7 @@ from batchdeck.tui.screens.deck import DeckScreen
 from batchdeck.tui.screens.events import EventsScreen
 from batchdeck.tui.screens.help import HelpScreen
 from batchdeck.tui.screens.leave import LeaveScreen
-from batchdeck.tui.screens.live import LiveModal, LiveScreen
+from batchdeck.tui.screens.live import LiveModal, LiveScreen, is_up
 from batchdeck.tui.screens.needs import NeedsScreen
 from batchdeck.tui.screens.turn import TurnScreen
 from batchdeck.tui.screens.why import WhyScreen
@@ -156,6 +157,8 @@ class DeckApp(App[Leave]):
 
     def _show_scene(self) -> None:
         """Gives every open screen the view as it stands at this moment."""
+        if self._closing:
+            return
         scene = Scene(self.view, self.clock.now_ms())
         for screen in self.screen_stack:
             if isinstance(screen, LiveScreen | LiveModal):
@@ -222,7 +225,7 @@ class DeckApp(App[Leave]):
         """One line on the topmost screen that has a place for it."""
         for screen in reversed(self.screen_stack):
             speak = getattr(screen, "say", None)
-            if speak is not None and screen.is_mounted:
+            if speak is not None and is_up(screen):
                 speak(text, tone)
                 return
 
@@ -294,7 +297,9 @@ class DeckApp(App[Leave]):
 
     def _fatal_error(self) -> None:
         """Leaves one line in place of a traceback, whose locals may hold secrets."""
-        failure = self._exception
+        failure: BaseException | None = self._exception
+        if isinstance(failure, WorkerFailed):
+            failure = failure.error
         where = None
         if failure is not None and self._report_crash is not None:
             where = self._report_crash(failure)

@@ -41,7 +41,8 @@ class Term:
     def _fits(self, turn: Turn, task: Task | None) -> bool:
         if self.field is None:
             return self.value in _searched(turn, task)
-        return any(value.lower() == self.value for value in FIELDS[self.field](turn, task))
+        # the beginning is enough, so that the turns follow each letter that is typed
+        return any(value.lower().startswith(self.value) for value in FIELDS[self.field](turn, task))
 
 
 def _searched(turn: Turn, task: Task | None) -> str:

@@ -57,7 +57,7 @@ class AnswerScreen(LiveModal[None]):
         self.query_one(first).focus()
 
     def watch_scene(self) -> None:
-        if self.is_mounted and self._ask.id not in self.scene.view.asks and not self._sending:
+        if self.ready and self._ask.id not in self.scene.view.asks and not self._sending:
             self.deck_app.say("that question has been answered elsewhere")
             self.dismiss()
 

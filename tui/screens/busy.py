@@ -67,7 +67,7 @@ class BusyScreen(LiveModal[Receipt | None]):
         self.query_one("#queue", Choice).focus()
 
     def watch_scene(self, scene: Scene) -> None:
-        if self.is_mounted and scene.view is not self._opening_view:
+        if self.ready and scene.view is not self._opening_view:
             self._show(self._addressee.standing(scene))
 
     def _show_refusal(self, receipt: Receipt) -> None:
@@ -107,7 +107,8 @@ class BusyScreen(LiveModal[Receipt | None]):
     def _consequences(self, answer: BusyAnswer) -> str:
         if answer.free:
             return "Nothing is in the way any more: enter sends it."
-        return f"{queue_line(answer, self._addressee.agent)}\n{force_line(answer, self.scene.view.deck)}"
+        queued = queue_line(answer, self._addressee.agent)
+        return f"{queued}\n{force_line(answer, self.scene.view.deck)}"
 
     def _put(self, selector: str, words: str) -> None:
         place = self.query_one(selector, Static)

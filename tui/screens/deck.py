@@ -10,6 +10,7 @@ from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.content import Content
 from textual.widget import Widget
+from textual.widgets import Static
 
 from batchdeck.tui.actions import Focus, Standpoint
 from batchdeck.tui.screens.acting import ActingScreen, bindings_of, hints_for
@@ -38,7 +39,9 @@ class DeckScreen(ActingScreen):
             yield AgentTable(id="agents").data_bind(DeckScreen.scene)
         yield TurnTable(id="turns").data_bind(DeckScreen.scene)
         yield OutputPane(self.deck_app.deck.output, id="output").data_bind(DeckScreen.scene)
-        yield FilterBar(id="filter")
+        with Horizontal(id="filtering"):
+            yield Static(" filter ", markup=False)
+            yield FilterBar(id="filter")
         yield ActionBar(id="bar")
 
     def on_mount(self) -> None:
@@ -67,7 +70,7 @@ class DeckScreen(ActingScreen):
 
     @on(FilterBar.Done)
     def _filter_done(self) -> None:
-        self.query_one(FilterBar).remove_class("-open")
+        self.query_one("#filtering").remove_class("-open")
         self.go_to(Focus.TURNS)
 
     # where the operator is
@@ -109,6 +112,7 @@ class DeckScreen(ActingScreen):
         self.query_one(TurnTable).filter_text = text
 
     def ask_filter(self) -> None:
+        self.query_one("#filtering").add_class("-open")
         self.query_one(FilterBar).open(self.query_one(TurnTable).filter_text)
 
     def _show_part(self, part: Focus) -> None:

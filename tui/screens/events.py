@@ -58,7 +58,7 @@ class EventsScreen(LiveScreen[None]):
         self._read_on()
 
     def watch_scene(self, before: Scene, scene: Scene) -> None:
-        if self.is_mounted and before.view is not scene.view:
+        if self.ready and before.view is not scene.view:
             self._read_on()
 
     @work(exclusive=True, group="events")

@@ -43,7 +43,7 @@ class LeaveScreen(LiveModal[How | None]):
         self.query_one("#detach", Choice).focus()
 
     def watch_scene(self) -> None:
-        if self.is_mounted:
+        if self.ready:
             self._retitle()
 
     def _retitle(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from textual.reactive import reactive
 from textual.screen import ModalScreen, Screen
@@ -16,10 +16,20 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 
+def is_up(screen: Screen[Any]) -> bool:
+    """Whether its widgets are there: composed, and not being taken down."""
+    return screen.is_mounted and screen.is_attached and not (screen._pruning or screen._closing)
+
+
 class LiveScreen(FlowMixin, Screen[Result]):
     """A screen that is given every new scene."""
 
     scene: reactive[Scene] = reactive(EMPTY_SCENE, repaint=False)
+
+    @property
+    def ready(self) -> bool:
+        """Whether its widgets can be told something."""
+        return is_up(self)
 
     @property
     def deck_app(self) -> DeckApp:
@@ -30,6 +40,11 @@ class LiveModal(FlowMixin, ModalScreen[Result]):
     """The same for a dialog over another screen, which stays live below it."""
 
     scene: reactive[Scene] = reactive(EMPTY_SCENE, repaint=False)
+
+    @property
+    def ready(self) -> bool:
+        """Whether its widgets can be told something."""
+        return is_up(self)
 
     @property
     def deck_app(self) -> DeckApp:

@@ -74,7 +74,7 @@ class NeedsScreen(LiveModal[None]):
         self._show()
 
     def watch_scene(self) -> None:
-        if self.is_mounted:
+        if self.ready:
             self._show()
 
     def _show(self) -> None:
@@ -110,6 +110,8 @@ class NeedsScreen(LiveModal[None]):
 
     @on(VirtualTable.Moved)
     def _say_keys(self) -> None:
+        if not self.ready:
+            return
         need = self._need
         self._say("esc back" if need is None else _KEYS[need.kind])
 

@@ -54,7 +54,7 @@ class TurnScreen(ActingScreen):
         self._read_messages()
 
     def watch_scene(self, before: Scene, scene: Scene) -> None:
-        if not self.is_mounted:
+        if not self.ready:
             return
         self._show()
         if before.view is not scene.view:

@@ -46,7 +46,7 @@ class WhyScreen(LiveModal[None]):
         self._show()
 
     def watch_scene(self) -> None:
-        if self.is_mounted:
+        if self.ready:
             self._show()
 
     def _show(self) -> None:

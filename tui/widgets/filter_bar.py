@@ -43,14 +43,12 @@ class FilterBar(Input):
         self._before = text
         self.value = text
         self.cursor_position = len(text)
-        self.add_class("-open")
         self.focus()
 
     @on(Input.Changed)
     def _tell(self, event: Input.Changed) -> None:
         event.stop()
-        if self.has_class("-open"):
-            self.post_message(self.Written(event.value))
+        self.post_message(self.Written(event.value))
 
     @on(Input.Submitted)
     def _keep(self, event: Input.Submitted) -> None:

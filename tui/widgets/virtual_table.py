@@ -168,7 +168,8 @@ class VirtualTable(ScrollView, Generic[Key], can_focus=True):
 
     @property
     def _header_lines(self) -> int:
-        return 1 if self.size.height > 3 or not self._keys else 0
+        # where there is no room even for three rows, they are worth more than their heading
+        return int(self.size.height >= min(len(self._keys) + 1, 4))
 
     @property
     def _page(self) -> int:
@@ -181,7 +182,7 @@ class VirtualTable(ScrollView, Generic[Key], can_focus=True):
         return [(index - top + header, index) for index in range(top, last)]
 
     def _resize_virtually(self) -> None:
-        size = Size(self.size.width, len(self._keys) + self._header_lines)
+        size = Size(self.size.width, len(self._keys) + 1)
         if self.virtual_size != size:
             self.virtual_size = size
 

@@ -1,0 +1,140 @@
+"""Decks that the screens' tests look at."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from textual.pilot import Pilot
+
+from batchdeck.core.commands import Command, Receipt, Send
+from batchdeck.core.model.agent import AgentKind
+from batchdeck.core.model.ask import Ask
+from batchdeck.core.model.folder import Folder
+from batchdeck.core.model.hold import Hold
+from batchdeck.core.model.task import Status
+from batchdeck.core.model.turn import TurnState
+from batchdeck.core.view import AgentTally, DeckView, Pulse
+from batchdeck.tui.app import DeckApp
+from batchdeck.tui.present.addressee import of_agent, of_turn
+from batchdeck.tui.present.scene import Scene
+from batchdeck.tui.settings import ScreenSettings
+from tests.support.screen import until
+from tests.support.stub_deck import (
+    NOW_MS,
+    FixedClock,
+    StubDeck,
+    agent,
+    batch,
+    task,
+    turn,
+    view_of,
+)
+
+
+def folder(path: str) -> Folder:
+    parts = path.split("/")
+    above = tuple("1:2" + "/".join(parts[:n]) for n in range(len(parts) - 1, 1, -1))
+    return Folder(path, f"1:2{path}", above)
+
+
+def busy_view(**more: Any) -> DeckView:
+    """Two agents at their limits, four turns that run, five that wait for different reasons."""
+    progress = Status.IN_PROGRESS
+    turns = [
+        turn(408, TurnState.RUNNING, agent="reviewer", started_ms=NOW_MS - 730_000),
+        turn(412, TurnState.RUNNING, folder=folder("/work/project/docs")),
+        turn(
+            419,
+            TurnState.RUNNING,
+            forced=("agent",),
+            forced_by="op",
+            started_ms=NOW_MS - 37_000,
+        ),
+        turn(420, TurnState.RUNNING, agent="tester", started_ms=NOW_MS - 95_000),
+        turn(431, folder=folder("/work/project/docs/api"), title="Move the API pages"),
+        turn(433, held_by="op"),
+        turn(434, target="issue-12"),
+        turn(435, target="issue-12"),
+        turn(440, agent="reviewer"),
+        turn(401, TurnState.SUCCEEDED, ended_ms=NOW_MS - 70_000),
+        turn(402, TurnState.FAILED, exit_code=2, error="2 tests failed", agent="tester"),
+    ]
+    tasks = [
+        task(1, Status.DONE),
+        task(2, Status.BACKLOG),
+        *(task(t.id, progress) for t in turns if t.state is TurnState.RUNNING),
+        *(task(t.id, Status.READY) for t in turns if t.state is TurnState.QUEUED),
+        task(401, Status.DONE),
+        task(402, Status.FAILED),
+    ]
+    agents = [
+        agent("coder", parallelism_limit=2),
+        agent("reviewer", AgentKind.ACP),
+        agent("tester", parallelism_limit=3),
+        agent("writer", AgentKind.OPENAI),
+    ]
+    given: dict[str, Any] = {
+        "limits": {"global": 8, "status:docs/READY": 4, "status:docs/BLOCKED": 0},
+        "asks": {
+            7: Ask(
+                7, 408, 'may I run "make deploy"?', ("allow", "deny"), opened_ms=NOW_MS - 300_000
+            )
+        },
+        "pulses": {412: Pulse(312, NOW_MS - 2_000, "rewriting links in guide.md")},
+        "agent_tallies": {"coder": AgentTally(120, 3, (NOW_MS - 20_000, NOW_MS - 2_000))},
+        **more,
+    }
+    return view_of(turns, tasks, agents, [batch("docs")], **given)
+
+
+def held(view_holds: str, by: str = "op", reason: str = "") -> dict[str, Hold]:
+    return {view_holds: Hold(view_holds, by, reason, NOW_MS - 60_000)}
+
+
+def refuses_when_busy(deck: StubDeck) -> None:
+    """Lets the stub answer messages as the engine does: busy, queued or running."""
+
+    def answer(command: Command) -> Receipt:
+        if not isinstance(command, Send):
+            return Receipt(accepted=True)
+        scene = Scene(deck.view, NOW_MS)
+        known = [t for t in deck.view.turns.values() if f"c{t.conversation}" == command.to]
+        to = of_turn(known[0], scene) if known else of_agent(command.to)
+        answer = to.standing(scene)
+        if answer.gates and command.on_busy is None:
+            return Receipt(
+                accepted=False,
+                error="busy",
+                message=f"{to.agent} is busy",
+                exit_code=3,
+                gates=answer.gates,
+                position=answer.position,
+            )
+        queued = command.on_busy is not None and command.on_busy.value == "queue"
+        state = TurnState.QUEUED if queued else TurnState.RUNNING
+        return Receipt(accepted=True, turn=500, state=state, position=answer.position)
+
+    deck.answering = answer
+
+
+@asynccontextmanager
+async def shown(
+    deck: StubDeck,
+    size: tuple[int, int] = (120, 36),
+    settings: ScreenSettings | None = None,
+    **more: Any,
+) -> AsyncIterator[tuple[DeckApp, Pilot[Any]]]:
+    """The app on a deck, its first view painted."""
+    app = DeckApp(deck, settings, clock=more.pop("clock", FixedClock()), **more)
+    async with app.run_test(size=size) as pilot:
+        await until(pilot, lambda: app.view.revision == deck.view.revision)
+        await pilot.pause()
+        yield app, pilot
+
+
+async def shows(pilot: Pilot[Any], deck: StubDeck) -> None:
+    """Waits until the latest view has arrived."""
+    await until(pilot, lambda: pilot.app.view.revision == deck.view.revision)  # type: ignore[attr-defined]
+    await pilot.pause()

@@ -1,0 +1,77 @@
+"""What needs the operator can be dealt with where it is shown."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from batchdeck.core.commands import AnswerAsk, ReleaseHold, RetryTask
+from batchdeck.core.model.ask import Ask
+from batchdeck.core.model.task import Status
+from batchdeck.core.model.turn import TurnState
+from tests.support.screen import screen_text, until, until_gone, until_shown
+from tests.support.stub_deck import NOW_MS, StubDeck, agent, task, turn, view_of
+from tests.tui.examples import busy_view, held, shown
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_nothing_to_do_is_said_in_one_line() -> None:
+    async with shown(StubDeck(view_of([turn(1)], [task(1)], [agent()]))) as (_, pilot):
+        await pilot.press("exclamation_mark")
+        await until_shown(pilot, "needs you: nothing needs you")
+
+
+async def test_a_question_is_answered_by_the_number_of_its_choice() -> None:
+    deck = StubDeck(busy_view())
+    async with shown(deck) as (app, pilot):
+        await pilot.press("exclamation_mark")
+        await until_shown(pilot, "enter answer")
+        await pilot.press("enter")
+        await until_shown(pilot, "#408 T-408 asks")
+        assert "allow" in screen_text(app)
+        await pilot.press("2")
+        await until(pilot, lambda: deck.commands)
+        (command,) = deck.commands
+        assert isinstance(command, AnswerAsk)
+        assert (command.ask, command.answer) == (7, "deny")
+
+
+async def test_a_question_without_choices_is_answered_in_words() -> None:
+    question = Ask(8, 408, "which branch?", default="main", opened_ms=NOW_MS)
+    deck = StubDeck(busy_view(asks={8: question}))
+    async with shown(deck) as (_, pilot):
+        await pilot.press("exclamation_mark", "enter")
+        await until_shown(pilot, "which branch?")
+        await pilot.press(*["backspace"] * 4, "enter")
+        await until_shown(pilot, "There is nothing to answer with yet.")
+        await pilot.press(*"dev", "enter")
+        await until_shown(pilot, "needs you")
+        (command,) = deck.commands
+        assert isinstance(command, AnswerAsk)
+        assert command.answer == "dev"
+
+
+async def test_a_question_answered_elsewhere_closes_by_itself() -> None:
+    deck = StubDeck(busy_view())
+    async with shown(deck) as (_, pilot):
+        await pilot.press("exclamation_mark", "enter")
+        await until_shown(pilot, "#408 T-408 asks")
+        deck.publish(replace(deck.view, asks={}))
+        await until_gone(pilot, "#408 T-408 asks")
+
+
+async def test_a_hold_is_released_and_a_lost_task_tried_again() -> None:
+    lost = turn(1, TurnState.LOST, error="its runner died without a record")
+    holds = held("folder:1:2/x", "batchdeck", "the folder is missing")
+    deck = StubDeck(
+        view_of([lost], [task(1, Status.FAILED)], [agent()], holds=holds, max_parallel_cap=32)
+    )
+    async with shown(deck) as (_, pilot):
+        await pilot.press("exclamation_mark")
+        await until_shown(pilot, "its runner died without a record")
+        await pilot.press("h", "r", "j", "h", "r", "k", "r")
+        await until(pilot, lambda: len(deck.commands) == 2)
+        kinds = {type(command) for command in deck.commands}
+        assert kinds == {ReleaseHold, RetryTask}

@@ -1,0 +1,271 @@
+"""Values become words: limits, durations, gates, headline, rows."""
+
+from __future__ import annotations
+
+import pytest
+from rich.cells import cell_len
+
+from batchdeck.core.model.gate import Gate, GateName, Holder
+from batchdeck.core.model.hold import Hold
+from batchdeck.core.model.task import Status
+from batchdeck.core.model.turn import TurnState
+from batchdeck.core.view import AgentTally, Pulse
+from batchdeck.tui.present.activity import activity_bar
+from batchdeck.tui.present.cells import Tone
+from batchdeck.tui.present.columns import Column, place_columns
+from batchdeck.tui.present.durations import rough, stopwatch, waited
+from batchdeck.tui.present.estimate import estimate_words
+from batchdeck.tui.present.filtering import read_filter
+from batchdeck.tui.present.fitting import fit, short_path
+from batchdeck.tui.present.gates import frees_line, gate_words, reason_line, why_lines
+from batchdeck.tui.present.headline import headline
+from batchdeck.tui.present.limits import limit_cell, limit_words
+from batchdeck.tui.present.needs import needs, urgent_count
+from batchdeck.tui.present.scene import Scene
+from batchdeck.tui.present.statuses import resting_words, status_rows
+from batchdeck.tui.present.turns import SYMBOLS, turn_row, what
+from tests.support.stub_deck import NOW_MS, agent, batch, task, turn, view_of
+from tests.tui.examples import busy_view, held
+
+DECK = "/work/project/.batchdeck"
+
+
+@pytest.mark.parametrize(
+    ("used", "limit", "words"),
+    [
+        (5, 5, "5/5   full"),
+        (0, 0, "0     closed"),
+        (2, 0, "2/0   closed"),
+        (1, None, "1 ∞"),
+        (4, 2, "4/2   over by 2"),
+        (1, 3, "1/3"),
+    ],
+)
+def test_a_limit_says_what_its_numbers_mean(used: int, limit: int | None, words: str) -> None:
+    assert limit_cell(used, limit).text == words
+
+
+def test_a_serial_agent_says_so_beside_its_slots() -> None:
+    assert limit_cell(1, 1, "serial").text == "1/1   full serial"
+
+
+def test_a_closed_limit_is_never_a_bare_zero() -> None:
+    assert limit_words(0, 0) == "closed"
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "words"),
+    [(252_000, "04:12"), (3_730_000, "1:02:10"), (183_600_000, "2d 03h"), (-5, "00:00")],
+)
+def test_what_runs_is_timed_to_the_second(milliseconds: int, words: str) -> None:
+    assert stopwatch(milliseconds) == words
+
+
+def test_what_waits_is_timed_so_that_it_does_not_flicker() -> None:
+    assert [waited(ms) for ms in (0, 59_000, 580_000)] == ["<1 min", "<1 min", "9 min"]
+    assert [rough(ms) for ms in (40_000, 7_200_000, 259_200_000)] == ["40 s", "2 h", "3 d"]
+
+
+def test_a_reason_names_the_place_and_every_shut_gate() -> None:
+    gates = (
+        Gate(GateName.AGENT, False, "coder", 2, 2),
+        Gate(
+            GateName.FOLDER,
+            False,
+            "/work/project/docs",
+            1,
+            1,
+            (Holder(412, "T-114", NOW_MS),),
+        ),
+    )
+    assert reason_line(3, gates, DECK) == "3rd · agent coder 2/2 · folder docs busy (#412)"
+
+
+def test_a_turn_with_every_gate_open_starts_next() -> None:
+    assert reason_line(1, (), DECK) == "1st · starts next"
+
+
+@pytest.mark.parametrize("name", list(GateName))
+def test_every_gate_has_words_whatever_it_knows(name: GateName) -> None:
+    gate = Gate(name, False, "x", None, None, (), "when y")
+    assert gate_words(gate, DECK)
+    assert why_lines([gate], DECK, NOW_MS)[0].gate == name.replace("_", " ")
+
+
+def test_a_hold_of_a_turn_names_who_holds_it() -> None:
+    gate = Gate(GateName.HOLD, False, "this turn, by op; the deck, by ann: lunch")
+    assert gate_words(gate, DECK) == "held by op; held: the deck, by ann: lunch"
+
+
+def test_what_frees_a_turn_is_said_once_for_gates_that_open_together() -> None:
+    gates = [
+        Gate(GateName.AGENT, False, frees="when #412 ends"),
+        Gate(GateName.FOLDER, False, frees="when #412 ends"),
+    ]
+    assert frees_line(gates) == "when #412 ends (agent, folder)"
+
+
+def test_every_state_has_a_symbol_of_its_own() -> None:
+    assert set(SYMBOLS) == set(TurnState)
+    assert len(set(SYMBOLS.values())) == len(TurnState)
+    assert all(cell_len(symbol) == 1 for symbol in SYMBOLS.values())
+
+
+def test_a_running_turn_tells_its_last_line() -> None:
+    view = busy_view()
+    assert (
+        what(view.turns[412], Scene(view, NOW_MS))
+        == "312 lines, last 2 s ago: rewriting links in guide.md"
+    )
+
+
+def test_a_silent_turn_is_quiet_and_nothing_else() -> None:
+    view = busy_view(pulses={412: Pulse(312, NOW_MS - 600_000, "tests …")})
+    assert what(view.turns[412], Scene(view, NOW_MS)) == "quiet for 10 min: tests …"
+
+
+def test_a_forced_turn_says_what_it_passed_and_by_whom() -> None:
+    view = busy_view()
+    row = turn_row(view.turns[419], Scene(view, NOW_MS))
+    assert row[3].text == "coder !"
+    assert row[7].text.startswith("forced past agent by op")
+
+
+def test_a_turn_that_asks_shows_the_question() -> None:
+    view = busy_view()
+    row = turn_row(view.turns[408], Scene(view, NOW_MS))
+    assert (row[0].text, row[4].text) == ("?", "asks")
+    assert row[7].text == 'asks: may I run "make deploy"?'
+
+
+def test_a_held_turn_is_marked_by_sign_and_word() -> None:
+    view = busy_view()
+    row = turn_row(view.turns[433], Scene(view, NOW_MS))
+    assert (row[0].text, row[4].text) == ("‖", "held")
+    assert "held by op" in row[7].text
+
+
+def test_the_place_in_the_queue_is_the_agents_own() -> None:
+    view = busy_view()
+    assert what(view.turns[435], Scene(view, NOW_MS)).startswith("4th · target issue-12: 1 before")
+    assert what(view.turns[440], Scene(view, NOW_MS)).startswith("1st · agent reviewer 1/1")
+
+
+def test_one_batch_gives_one_row_for_each_lane() -> None:
+    rows = status_rows(busy_view())
+    assert list(rows) == ["READY", "IN_PROGRESS", "BLOCKED", "FAILED"]
+    assert [cell.text for cell in rows["READY"].cells] == ["READY", "4/4   full", "5", "5"]
+    assert rows["BLOCKED"].cells[1].text == "0     closed"
+    assert resting_words(busy_view()) == "BACKLOG 1  DONE 2"
+
+
+def test_several_batches_give_sums_with_a_row_for_each_that_is_used() -> None:
+    view = view_of(
+        [turn(1, TurnState.RUNNING), turn(2, batch="site", agent="coder")],
+        [task(1, Status.IN_PROGRESS), task(2, batch="site")],
+        [agent()],
+        [batch("docs"), batch("site", 2)],
+        {"status:docs/READY": 3},
+    )
+    rows = status_rows(view)
+    assert rows["READY"].batch is None
+    assert rows["READY"].cells[1].text == "1"
+    assert rows["docs/READY"].cells[1].text == "1/3"
+    assert rows["site/READY"].cells[2].text == "1"
+    assert "site/FAILED" not in rows
+
+
+def test_the_headline_holds_everything_where_there_is_room() -> None:
+    text = "".join(cell.text for cell in headline(busy_view(), NOW_MS, 120))
+    for words in ("docs", "running", "slots 4/8", "queued 5", "done 2 of 13", "15%", "! 1 needs"):
+        assert words in text
+    assert len(text) <= 120
+
+
+@pytest.mark.parametrize("width", range(8, 130))
+def test_the_headline_fits_any_width_and_keeps_what_needs_you(width: int) -> None:
+    text = "".join(cell.text for cell in headline(busy_view(), NOW_MS, width))
+    assert cell_len(text) <= max(width, 12)
+    assert "! 1" in text
+
+
+def test_an_estimate_follows_what_ended_lately() -> None:
+    ends = tuple(NOW_MS - n * 10_000 for n in range(6, 0, -1))
+    view = busy_view(agent_tallies={"coder": AgentTally(6, 0, ends)})
+    assert estimate_words(view, 60, NOW_MS) == "~10 min"
+    assert estimate_words(busy_view(agent_tallies={}), 60, NOW_MS) == ""
+
+
+def test_activity_is_anchored_at_zero_and_drawn_to_one_scale() -> None:
+    assert activity_bar((), NOW_MS, 12, 4) == ""
+    bar = activity_bar((NOW_MS - 1_000,), NOW_MS, 12, 4)
+    assert (len(bar), bar.strip()) == (12, "▂")
+
+
+def test_what_needs_you_is_oldest_first_and_known_holds_come_last() -> None:
+    holds = held("agent:coder") | held("folder:1:2/x", "batchdeck", "the folder is missing")
+    view = busy_view(holds=holds, fault="the store cannot be written")
+    kinds = [(need.kind.value, need.urgent) for need in needs(view)]
+    assert kinds == [("fault", True), ("ask", True), ("hold", True), ("hold", False)]
+    assert urgent_count(view) == 3
+
+
+def test_a_lost_turn_needs_you_until_its_task_has_another() -> None:
+    lost = turn(1, TurnState.LOST)
+    assert urgent_count(view_of([lost], [task(1, Status.FAILED)])) == 1
+    assert urgent_count(view_of([lost, turn(9, task=1)], [task(1, turn=9)])) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "passing"),
+    [
+        ("", 11),
+        ("status:READY", 9),
+        ("agent:reviewer", 2),
+        ("status:ready agent:coder", 6),
+        ("!agent:coder", 4),
+        ("state:queued", 5),
+        ("#431", 1),
+        ("API", 1),
+        ("!api", 10),
+        ("target:issue-12", 2),
+        ("status:", 11),
+        ("http://x", 0),
+        ("!", 11),
+    ],
+)
+def test_a_filter_reads_as_the_help_says(text: str, passing: int) -> None:
+    view, chosen = busy_view(), read_filter(text)
+    found = [t for t in view.turns.values() if chosen.passes(t, view.tasks.get(t.task or -1))]
+    assert len(found) == passing
+
+
+def test_columns_go_by_priority_and_the_rest_is_given_to_the_one_that_stretches() -> None:
+    columns = (Column("a", 5), Column("b", 5, drop=2), Column("c", 5, drop=1, most=40))
+    assert [placed.number for placed in place_columns(columns, 40)] == [0, 1, 2]
+    assert [placed.width for placed in place_columns(columns, 40)] == [5, 5, 26]
+    assert [placed.number for placed in place_columns(columns, 13)] == [0, 2]
+    assert [placed.number for placed in place_columns(columns, 3)] == [0]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "plain", "日本語のタイトル", "a" + "\u0301" * 1_000, "👩‍💻👩‍💻", "\x1b[2J"]
+)
+@pytest.mark.parametrize("width", [0, 1, 2, 5, 30])
+def test_fitted_text_is_exactly_as_wide_as_it_should_be(text: str, width: int) -> None:
+    fitted = fit(text, width)
+    assert cell_len(fitted) == width
+    assert "\x1b" not in fitted
+    assert len(fitted) <= 8 * width + 8
+
+
+def test_a_folder_is_named_from_the_decks_own() -> None:
+    assert short_path("/work/project/docs/api", DECK) == "docs/api"
+    assert short_path("/very/long/path/to/x", DECK) == "…/to/x"
+
+
+def test_no_tone_is_the_only_carrier_of_a_state() -> None:
+    view = busy_view(holds={"agent:coder": Hold("agent:coder", "op")})
+    rows = [turn_row(t, Scene(view, NOW_MS)) for t in view.turns.values()]
+    by_symbol = {row[0].text: row[0].tone for row in rows}
+    assert len(by_symbol) >= len({tone for tone in by_symbol.values() if tone is not Tone.PLAIN})
