@@ -53,7 +53,8 @@ class Outcome:
     """How an attempt ended; every text in it is already clean."""
 
     state: TurnState
-    """succeeded, failed, incomplete, cancelled, lost, or waiting with a question."""
+    """succeeded, failed, incomplete, cancelled, lost, waiting with a question, or queued again:
+    it never started."""
     end: AttemptEnd = AttemptEnd.EXITED
     exit_code: int | None = None
     """Negative: ended by that signal."""

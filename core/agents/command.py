@@ -16,7 +16,7 @@ from batchdeck.core.agents.environment import environment_of
 from batchdeck.core.agents.settling import Settling
 from batchdeck.core.errors import BadInput
 from batchdeck.core.executors import runner
-from batchdeck.core.executors.executor import Died, Executor, Launch
+from batchdeck.core.executors.executor import Died, Evidence, Executor, Launch, Never
 from batchdeck.core.executors.places import device_and_inode, identify
 from batchdeck.core.executors.private import make_private_folder, write_private
 from batchdeck.core.model.agent import PromptVia
@@ -49,25 +49,34 @@ class CommandAgent:
             return Outcome(TurnState.FAILED, error=words, surroundings="agent")
         if pid is not None:
             control.started(pid)
-        return await self._to_the_end(assignment, control)
+        evidence = await self._wait(assignment, control, reading := _reading(assignment))
+        if pid is not None and isinstance(evidence, Never):
+            evidence = Died()  # somebody removed its folder
+        return await self._settle(assignment, control, reading, evidence)
 
     async def adopt(self, assignment: Assignment, control: Control) -> Outcome:
         """See `Adapter.adopt`."""
         control.started(getattr(self.executor.evidence(assignment.run), "agent", None))
-        return await self._to_the_end(assignment, control)
+        evidence = await self._wait(assignment, control, reading := _reading(assignment))
+        if isinstance(evidence, Never) and self.executor.fence(assignment.run):
+            evidence = Never(fenced=True)
+        return await self._settle(assignment, control, reading, evidence)
 
     def never_started(self, run: Path) -> bool:
         """See `Adapter.never_started`."""
         return self.executor.fence(run)
 
-    async def _to_the_end(self, assignment: Assignment, control: Control) -> Outcome:
-        run = assignment.run
-        reading = Reading(assignment.agent, run / runner.OUTPUT)
+    async def _wait(self, assignment: Assignment, control: Control, reading: Reading) -> Evidence:
         async with anyio.create_task_group() as watchers:
-            watchers.start_soon(self._stop_when_asked, run, control)
+            watchers.start_soon(self._stop_when_asked, assignment.run, control)
             watchers.start_soon(self._stop_what_lingers, assignment, reading)
-            evidence = await self.executor.wait(run)
+            evidence = await self.executor.wait(assignment.run)
             watchers.cancel_scope.cancel()
+        return evidence
+
+    async def _settle(
+        self, assignment: Assignment, control: Control, reading: Reading, evidence: Evidence
+    ) -> Outcome:
         left = await self.executor.sweep(assignment.attempt) if isinstance(evidence, Died) else 0
         settling = Settling(assignment, reading, control.stop.is_set())
         outcome = await anyio.to_thread.run_sync(settling.outcome, evidence)
@@ -88,14 +97,19 @@ class CommandAgent:
         await self.executor.stop(assignment.run)
 
 
+def _reading(assignment: Assignment) -> Reading:
+    return Reading(assignment.agent, assignment.run / runner.OUTPUT)
+
+
 def _prepare(assignment: Assignment) -> Launch:
     """Writes the prompt, and settles what is started where. Raises CannotStart or OSError."""
     agent, run = assignment.agent, assignment.run
     make_private_folder(run)
     prompt_file = run / "prompt"
-    write_private(prompt_file, assignment.prompt.encode("utf-8", "surrogateescape"))
+    content = assignment.prompt.encode("utf-8", "replace")
+    write_private(prompt_file, content)
     environment = environment_of(assignment, prompt_file, run / "ask")
-    argv = arguments(agent, assignment.prompt, prompt_file, assignment.session)
+    argv = arguments(agent, content.decode(), prompt_file, assignment.session)
     folder, identity = _place(assignment)
     return Launch(
         run=run,

@@ -52,10 +52,10 @@ class Settling:
         if record.end is AttemptEnd.EXITED:
             return self._exited(record.code)
         so_far = self.reading.outcome(record.code)
-        if record.end is AttemptEnd.TIMED_OUT:
-            return self._timed_out(so_far)
         if self.reading.dialect.final and not self.stop_asked:
             return self._exited(0)  # it had said its last word, and was ended because it stayed
+        if record.end is AttemptEnd.TIMED_OUT:
+            return self._timed_out(so_far)
         return _stopped(record.code, so_far.text, so_far.session)
 
     def _exited(self, code: int) -> Outcome:
@@ -118,8 +118,7 @@ class Settling:
         if self.stop_asked:
             return _stopped(None, "")
         if fenced:
-            words = "fenced before its start"
-            return Outcome(TurnState.LOST, AttemptEnd.FENCED, error=words)
+            return Outcome(TurnState.QUEUED, AttemptEnd.FENCED, error="fenced before its start")
         words = f"its runner could not work: {self._runner_log() or 'it left no word'}"
         return Outcome(TurnState.FAILED, error=words, surroundings="agent")
 

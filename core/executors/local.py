@@ -15,7 +15,7 @@ import anyio.to_thread
 from batchdeck.core.executors import records, runner
 from batchdeck.core.executors.executor import Alive, Evidence, Launch
 from batchdeck.core.executors.private import make_private_folder, write_private
-from batchdeck.core.executors.processes import HAVE_PIDFD, ask_to_stop, end_marked, runner_of
+from batchdeck.core.executors.processes import HAVE_PIDFD, ask_to_stop, runner_of, signal_marked
 
 SPAWNS_AT_ONCE = 2
 """More make the event loop wait: a fork holds the interpreter."""
@@ -64,6 +64,8 @@ class LocalExecutor:
 
     async def stop(self, run: Path) -> None:
         """See `Executor.stop`."""
+        if run in self._children:
+            os.kill(self._children[run], signal.SIGTERM)  # not taken in yet, so nobody else's
         _ask_to_stop(run)
 
     def evidence(self, run: Path) -> Evidence:
@@ -76,14 +78,14 @@ class LocalExecutor:
 
     async def sweep(self, attempt: str) -> int:
         """See `Executor.sweep`; first TERM, then KILL until none is found. None without /proc."""
-        first = await anyio.to_thread.run_sync(end_marked, attempt, signal.SIGTERM)
+        first = await anyio.to_thread.run_sync(signal_marked, attempt, signal.SIGTERM)
         ended, left = set(first), first
         with anyio.move_on_after(SWEEP_GRACE):
             while left:
                 await anyio.sleep(_LOOK_AGAIN)
-                left = await anyio.to_thread.run_sync(end_marked, attempt, 0)
+                left = await anyio.to_thread.run_sync(signal_marked, attempt, 0)
         while left:
-            left = await anyio.to_thread.run_sync(end_marked, attempt, signal.SIGKILL)
+            left = await anyio.to_thread.run_sync(signal_marked, attempt, signal.SIGKILL)
             ended |= left
             await anyio.sleep(_LOOK_AGAIN if left else 0)
         return len(ended)
@@ -156,7 +158,9 @@ def _start_runner(run: Path, told: int) -> int:
         (os.POSIX_SPAWN_DUP2, log, 2),
     ]
     try:
-        return os.posix_spawn(argv[0], argv, environment, file_actions=actions, setsid=True)
+        # elsewhere the runner makes its session itself, a moment later
+        own_session = sys.platform == "linux"
+        return os.posix_spawn(argv[0], argv, environment, file_actions=actions, setsid=own_session)
     finally:
         os.close(log)
 

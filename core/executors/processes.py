@@ -50,15 +50,15 @@ def ask_to_stop(started: Mapping[str, Any] | None) -> None:
             _send(descriptor, signal.SIGTERM)
 
 
-def end_marked(attempt: str, number: int) -> set[int]:
-    """Signals every process that carries the mark of an attempt; returns their ids.
+def signal_marked(attempt: str, number: int) -> set[int]:
+    """Signals every process that carries the mark of an attempt (0: none); returns their ids.
 
     Without /proc or pidfd (macOS) it finds none.
     """
-    return {pid for pid in _candidates() if _end_if_marked(pid, attempt, number)}
+    return {pid for pid in _candidates() if _signal_if_marked(pid, attempt, number)}
 
 
-def _end_if_marked(pid: int, attempt: str, number: int) -> bool:
+def _signal_if_marked(pid: int, attempt: str, number: int) -> bool:
     if not _is_marked(pid, attempt):
         return False
     descriptor = _open(pid)

@@ -20,13 +20,17 @@ from batchdeck.core.executors.executor import (
     SpawnFailure,
 )
 from batchdeck.core.executors.private import make_private_folder, write_private
+from batchdeck.core.executors.processes import signal_marked
 from batchdeck.core.model.turn import AttemptEnd
 
 
 def evidence(run: Path) -> Evidence:
-    """Looks at the lock first and at the files under it, so that nothing changes in between."""
+    """Looks at the lock first and at the files under it, so that nothing changes in between.
+
+    Of a folder that somebody removed, only processes with the attempt's mark can tell anything.
+    """
     if not run.is_dir():
-        return Never()
+        return Died() if signal_marked(run.name, 0) else Never()
     with _lock(run) as ours:
         if not ours:
             return Alive(agent=_agent(run))
@@ -40,6 +44,8 @@ def evidence(run: Path) -> Evidence:
 
 def fence(run: Path) -> bool:
     """Writes `fenced` under the lock, unless the attempt has begun; may be repeated."""
+    if not run.is_dir() and signal_marked(run.name, 0):
+        return False
     make_private_folder(run)
     with _lock(run) as ours:
         if not ours or (run / runner.STARTED).exists() or (run / runner.EXIT).exists():

@@ -94,15 +94,26 @@ def as_json(value: object) -> str:
 
 def write_json(path: str, document: dict, durable: bool) -> None:  # type: ignore[type-arg]
     """Puts a whole file in place at once; `durable`: on disk before it is seen."""
-    draft = path + ".new"
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    content = (as_json(document) + "\n").encode()
+    _write(path + ".new", content, durable)
+    os.rename(path + ".new", path)
+
+
+def make_room(path: str) -> None:
+    """Takes the space now that `write_json` will need, since the agent may fill the disk."""
+    _write(path + ".new", b" " * 512, durable=False)
+
+
+def _write(path: str, content: bytes, durable: bool) -> None:
+    """Writes over what is there, so that the space that it has stays its own."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        os.write(descriptor, (as_json(document) + "\n").encode())
+        os.write(descriptor, content)
+        os.ftruncate(descriptor, len(content))
         if durable:
             os.fsync(descriptor)
     finally:
         os.close(descriptor)
-    os.rename(draft, path)
 
 
 # ---------------------------------------------------------------- processes
@@ -427,6 +438,7 @@ def _attempt(run: str, spec: Mapping[str, object], alarm: Alarm) -> dict[str, ob
     """Has the agent run to its end, and returns the record of it. Raises SpawnError."""
     if alarm.stop_asked or os.path.exists(os.path.join(run, STOP)):
         return _without_start("stopped", None)
+    make_room(os.path.join(run, EXIT))
     agent = Agent(run, spec)
     write_json(os.path.join(run, STARTED), _started(agent.pid), durable=False)
     watch = Watch(run, agent.pid, spec, alarm)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -416,8 +417,57 @@ async def test_a_fenced_attempt_never_starts(tmp_path: Path) -> None:
 
     outcome = await agent.run(given, control())
 
-    assert outcome.end is AttemptEnd.FENCED
+    assert (outcome.state, outcome.end) == (TurnState.QUEUED, AttemptEnd.FENCED)
     assert not (tmp_path / "ran").exists()
+
+
+async def test_an_attempt_whose_folder_was_removed_is_stopped_and_lost(tmp_path: Path) -> None:
+    agent, (reach, started) = CommandAgent(LocalExecutor()), watched()
+    given = assignment(tmp_path, command_agent(("sleep", "600")))
+    outcomes = []
+
+    async def run() -> None:
+        outcomes.append(await agent.run(given, reach))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(run)
+        await started.wait()
+        await anyio.to_thread.run_sync(shutil.rmtree, given.run)
+        assert not agent.never_started(given.run)
+        reach.stop.set()
+
+    assert [outcome.state for outcome in outcomes] == [TurnState.LOST]
+    assert left(given.attempt) == []
+
+
+async def test_an_adopted_attempt_that_never_started_is_queued_again(tmp_path: Path) -> None:
+    agent = CommandAgent(LocalExecutor())
+    given = assignment(tmp_path, command_agent(), f"touch={tmp_path / 'ran'}")
+
+    outcome = await agent.adopt(given, control())
+
+    assert (outcome.state, outcome.end) == (TurnState.QUEUED, AttemptEnd.FENCED)
+    assert (await agent.run(given, control())).end is AttemptEnd.FENCED
+    assert not (tmp_path / "ran").exists()
+
+
+async def test_a_runner_that_cannot_work_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = tmp_path / "runner.py"
+    broken.write_text("raise SystemExit('no room')")
+    monkeypatch.setattr(runner, "__file__", str(broken))
+
+    outcome = await scripted(tmp_path, "say=x")
+
+    assert (outcome.state, outcome.surroundings) == (TurnState.FAILED, "agent")
+    assert outcome.error == "its runner could not work: no room"
+
+
+async def test_a_prompt_of_broken_text_is_passed_as_far_as_it_goes(tmp_path: Path) -> None:
+    outcome = await outcome_of(assignment(tmp_path, command_agent(("cat",)), "a\ud800b"))
+
+    assert outcome.text == "a?b"
 
 
 async def test_a_program_that_stays_after_its_last_word_is_ended_and_has_succeeded(
