@@ -68,6 +68,8 @@ class DemoAgent:
 
 def _cast(assignment: Assignment) -> _Part:
     script = assignment.agent.script
+    if script.get("lines", 1) == 0 and not any(map(script.get, ("seconds", "fail", "ask"))):
+        return _AT_ONCE
     key = assignment.task or assignment.turn
     draw = random.Random(f"{script.get('seed', 0)}/{key}/{assignment.number}")
     seconds = script.get("seconds", 0)
@@ -76,6 +78,9 @@ def _cast(assignment: Assignment) -> _Part:
     asks = draw.random() < script.get("ask", 0) and assignment.session is None
     lines = tuple(_lines(draw, script.get("lines", _DEFAULT_LINES)))
     return _Part(seconds=span, lines=lines, fails=fails, asks=asks)
+
+
+_AT_ONCE = _Part(seconds=0.0, lines=(), fails=False, asks=False)
 
 
 def _lines(draw: random.Random, how_many: int) -> Iterator[str]:

@@ -39,6 +39,7 @@ from batchdeck.core.rules.limits import effective_limit
 from batchdeck.core.rules.order import place
 from batchdeck.core.store.changes import GuardRefused
 from batchdeck.core.store.connection import Connection
+from batchdeck.core.store.events import event_from
 from batchdeck.core.store.load import load
 from batchdeck.core.view import DeckView
 
@@ -325,8 +326,10 @@ class Engine:
             self._publish()
         else:
             self._view_is_old = True
-        for listener in self.listeners:
-            listener(work.events)
+        if self.listeners:
+            events = [event_from(noted) for noted in work.events]
+            for listener in self.listeners:
+                listener(events)
         for turn in [t for t in self._ends if self._has_ended(t)]:
             for letter in self._ends.pop(turn):
                 letter.answer(self._stopped(turn))

@@ -18,6 +18,7 @@ from batchdeck.core.paths import DeckPaths
 from batchdeck.core.port import OutputPage
 from batchdeck.core.store import rows
 from batchdeck.core.store.connection import read_file
+from batchdeck.core.store.events import read_events
 from batchdeck.core.store.load import load
 from batchdeck.core.store.migrate import version
 from batchdeck.core.store.results import with_results
@@ -51,16 +52,7 @@ class Look:
 
     def events(self, after: int, limit: int) -> Sequence[Event]:
         """Events after a `seq`, oldest first; a negative `after`: the latest `limit`."""
-        if after < 0:
-            found = self._raw.execute(
-                "SELECT * FROM (SELECT * FROM events ORDER BY seq DESC LIMIT ?) ORDER BY seq",
-                (limit,),
-            )
-        else:
-            found = self._raw.execute(
-                "SELECT * FROM events WHERE seq > ? ORDER BY seq LIMIT ?", (after, limit)
-            )
-        return with_results(self._raw, [rows.event_from(row) for row in found.fetchall()])
+        return with_results(self._raw, read_events(self._raw, after, limit))
 
     def output(self, turn: int, start: int, limit: int) -> OutputPage:
         """A piece of a turn's output.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from batchdeck.core.agents.adapter import Outcome
@@ -11,6 +10,7 @@ from batchdeck.core.deck.turns import put_hold, refresh_next, requeue
 from batchdeck.core.deck.work import Work
 from batchdeck.core.model.ask import Ask, AskState
 from batchdeck.core.model.conversation import Role
+from batchdeck.core.model.evolving import evolve
 from batchdeck.core.model.hold import Hold
 from batchdeck.core.model.task import COMPLETED, Status
 from batchdeck.core.model.turn import DECIDES_TASK, Turn, TurnState
@@ -41,8 +41,9 @@ def ended(work: Work, turn_id: int, attempt: str, outcome: Outcome) -> None:
 
 def _record_attempt(work: Work, turn: Turn, attempt: str, outcome: Outcome) -> None:
     row = (
+        work.started.pop(attempt, None),
         work.now_ms,
-        outcome.end,
+        str(outcome.end),
         outcome.exit_code,
         outcome.leftovers,
         outcome.error,
@@ -79,7 +80,7 @@ def _wait_for_answer(work: Work, turn: Turn, outcome: Outcome) -> None:
     question = outcome.question
     assert question is not None
     work.scheduler.release_slots(turn)
-    waiting = replace(turn, state=TurnState.WAITING, exit_code=outcome.exit_code)
+    waiting = evolve(turn, state=TurnState.WAITING, exit_code=outcome.exit_code)
     work.put_turn(waiting)
     if outcome.text:
         work.add_message(turn, Role.AGENT, outcome.text)
@@ -106,8 +107,8 @@ def finish(work: Work, turn: Turn, outcome: Outcome) -> Turn:
     """
     work.scheduler.release(turn)
     if outcome.state is not TurnState.SUCCEEDED and _done_elsewhere(work, turn):
-        outcome = replace(outcome, state=TurnState.SUPERSEDED)
-    final = replace(
+        outcome = evolve(outcome, state=TurnState.SUPERSEDED)
+    final = evolve(
         turn,
         state=outcome.state,
         ended_ms=work.now_ms,
@@ -134,7 +135,7 @@ def end_waiting(work: Work, turn: Turn, state: TurnState, error: str | None = No
         _close_asks(work, turn)
     else:
         work.scheduler.remove(turn.id)
-    final = replace(turn, state=state, ended_ms=work.now_ms, error=error)
+    final = evolve(turn, state=state, ended_ms=work.now_ms, error=error)
     work.put_turn(final)
     _after_end(work, final)
     return final
@@ -142,7 +143,7 @@ def end_waiting(work: Work, turn: Turn, state: TurnState, error: str | None = No
 
 def _close_asks(work: Work, turn: Turn) -> None:
     for ask in [ask for ask in work.state.asks.values() if ask.turn == turn.id]:
-        closed = replace(ask, state=AskState.CANCELLED, answered_ms=work.now_ms)
+        closed = evolve(ask, state=AskState.CANCELLED, answered_ms=work.now_ms)
         work.put_ask(closed, is_open=False)
 
 
@@ -164,7 +165,7 @@ def stop_turn(work: Work, turn: Turn, by: str) -> Turn:
         return end_waiting(work, turn, TurnState.CANCELLED, f"cancelled by {by}")
     if turn.state is TurnState.STOPPING:
         return turn
-    stopping = replace(turn, state=TurnState.STOPPING, error=f"stopped by {by}")
+    stopping = evolve(turn, state=TurnState.STOPPING, error=f"stopped by {by}")
     work.put_turn(stopping)
     work.stops.append(turn.id)
     return stopping

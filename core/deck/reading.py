@@ -19,6 +19,7 @@ from batchdeck.core.paths import DeckPaths
 from batchdeck.core.port import OutputPage
 from batchdeck.core.store import rows
 from batchdeck.core.store.connection import Connection
+from batchdeck.core.store.events import read_events
 from batchdeck.core.store.results import with_results
 
 
@@ -28,22 +29,13 @@ class Reader:
     def __init__(self, connection: Connection, paths: DeckPaths) -> None:
         self._connection = connection
         self.paths = paths
+        self._runs = paths.runs
 
     async def events(self, after: int, limit: int) -> Sequence[Event]:
         """Events after a `seq`, oldest first; a negative `after`: the latest ones."""
-        if after < 0:
-            found = await self._connection.rows(
-                "SELECT * FROM (SELECT * FROM events ORDER BY seq DESC LIMIT ?) ORDER BY seq",
-                (limit,),
-            )
-        else:
-            found = await self._connection.rows(
-                "SELECT * FROM events WHERE seq > ? ORDER BY seq LIMIT ?", (after, limit)
-            )
-        events = [rows.event_from(row) for row in found]
-        if any(event.kind == "batch.finished" for event in events):
-            return await self._connection.run(lambda raw: with_results(raw, events))
-        return events
+        return await self._connection.run(
+            lambda raw: with_results(raw, read_events(raw, after, limit))
+        )
 
     async def messages(self, conversation: int) -> Sequence[Message]:
         """A conversation's messages, oldest first; a task's begins with its prompt."""
@@ -106,7 +98,7 @@ class Reader:
             number=turn.attempts,
             agent=state.agents[turn.agent],
             prompt=prompt,
-            run=self.paths.run(turn.attempt),
+            run=self._runs / turn.attempt,
             folder=None if turn.folder is None else Path(turn.folder.path),
             folder_key=None if turn.folder is None else turn.folder.key,
             task=None if task is None else task.key,

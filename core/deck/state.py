@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
@@ -12,6 +12,7 @@ from batchdeck.core.model.agent import Agent
 from batchdeck.core.model.ask import Ask
 from batchdeck.core.model.batch import Batch, BatchState
 from batchdeck.core.model.conversation import Conversation
+from batchdeck.core.model.evolving import evolve
 from batchdeck.core.model.hold import Hold
 from batchdeck.core.model.limit import DEFAULT_AGENT_CAP, DEFAULT_GLOBAL_CAP, Limit
 from batchdeck.core.model.task import Status, Task
@@ -300,7 +301,7 @@ class DeckState:
         recent = (*tally.recent_ms[-63:], at_ms)
         good = turn.state in (TurnState.SUCCEEDED, TurnState.SUPERSEDED)
         bad = turn.state in (TurnState.FAILED, TurnState.INCOMPLETE, TurnState.LOST)
-        self.tallies[turn.agent] = replace(
+        self.tallies[turn.agent] = evolve(
             tally, done=tally.done + good, failed=tally.failed + bad, recent_ms=recent
         )
         self._stale.add("tallies")

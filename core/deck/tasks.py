@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import replace
 
 from batchdeck.core.deck.restoring import settled
 from batchdeck.core.deck.turns import drop_queued, queue_turn
 from batchdeck.core.deck.work import Work
 from batchdeck.core.model.batch import Batch, BatchState, OnError
+from batchdeck.core.model.evolving import evolve
 from batchdeck.core.model.folder import Folder
 from batchdeck.core.model.task import COMPLETED, Status, Task
 from batchdeck.core.model.turn import DECIDES_TASK, Trigger, Turn, TurnState
@@ -55,12 +55,12 @@ def _set_back(work: Work, turn: Turn, task: Task) -> None:
         position=turn.position,
         held_by=(turn.error or "").removeprefix("stopped by ") or "operator",
     )
-    work.put_task(replace(task, turn=again.id))
+    work.put_task(evolve(task, turn=again.id))
 
 
 def _fail_attempt(work: Work, turn: Turn, task: Task) -> None:
     attempts = task.attempts + 1
-    task = replace(task, attempts=attempts)
+    task = evolve(task, attempts=attempts)
     work.put_task(task)
     batch = work.state.batches[task.batch]
     if attempts >= batch.max_attempts or batch.stopped_admitting:
@@ -81,7 +81,7 @@ def _fail_attempt(work: Work, turn: Turn, task: Task) -> None:
         position=turn.position,
         not_before_ms=work.now_ms + backoff_ms(attempts),
     )
-    work.put_task(replace(work.state.tasks[task.id], turn=retry.id))
+    work.put_task(evolve(work.state.tasks[task.id], turn=retry.id))
 
 
 def backoff_ms(attempts: int) -> int:
@@ -128,7 +128,7 @@ def queued_turns(work: Work, task: Task) -> Sequence[Turn]:
 
 def _stop_admitting(work: Work, batch: Batch) -> None:
     """`on_error: fail`: what runs goes on, what is queued does not start; its tasks stay READY."""
-    work.put_batch(replace(batch, stopped_admitting=True))
+    work.put_batch(evolve(batch, stopped_admitting=True))
     queued = [
         turn
         for turn in work.state.turns.values()
@@ -150,7 +150,7 @@ def complete_task(work: Work, parent: Task) -> None:
         for turn in queued_turns(work, child):
             left = work.state.open_dependencies(child.depends_on)
             if left != turn.depends_on:
-                work.requeue_changed(replace(turn, depends_on=left))
+                work.requeue_changed(evolve(turn, depends_on=left))
 
 
 def begin_task(
@@ -176,7 +176,7 @@ def begin_task(
         priority=task.priority,
         position=None if latest is None else latest.position,
     )
-    work.put_task(replace(work.state.tasks[task.id], turn=turn.id))
+    work.put_task(evolve(work.state.tasks[task.id], turn=turn.id))
     return turn
 
 
@@ -193,6 +193,6 @@ def finish_batch(work: Work, name: str) -> None:
         state = BatchState.FAILED
     else:
         state = BatchState.COMPLETED_WITH_ERRORS if failed else BatchState.COMPLETED
-    work.put_batch(replace(batch, state=state, ended_ms=work.now_ms))
+    work.put_batch(evolve(batch, state=state, ended_ms=work.now_ms))
     done = sum(counts.get(status, 0) for status in COMPLETED)
     work.emit("batch.finished", batch=name, state=state, done=done, failed=failed)

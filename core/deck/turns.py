@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from batchdeck.core.deck.restoring import admits
 from batchdeck.core.deck.work import Work
 from batchdeck.core.model.conversation import Role
+from batchdeck.core.model.evolving import evolve
 from batchdeck.core.model.folder import Folder
 from batchdeck.core.model.hold import Hold
 from batchdeck.core.model.task import Status, Task
@@ -79,14 +78,14 @@ def started(work: Work, turn: Turn, attempt: str, process: int | None) -> None:
     """The agent of a claimed turn really works."""
     if turn.attempt != attempt:
         return
-    work.changes.add(sql.START_ATTEMPT, (work.now_ms, attempt))
+    work.started[attempt] = work.now_ms
     work.emit("turn.started", turn, attempt=attempt, pid=process)
 
 
 def requeue(work: Work, turn: Turn, *, lane: Status | None = None) -> Turn:
     """Puts a turn that was claimed, and proved not to run, back to its old place."""
     work.scheduler.release(turn)
-    queued = replace(
+    queued = evolve(
         turn,
         state=TurnState.QUEUED,
         forced=(),
@@ -106,7 +105,7 @@ def requeue(work: Work, turn: Turn, *, lane: Status | None = None) -> Turn:
 def drop_queued(work: Work, turn: Turn, error: str) -> None:
     """Cancels a queued turn whose task is already decided."""
     work.scheduler.remove(turn.id)
-    final = replace(turn, state=TurnState.CANCELLED, ended_ms=work.now_ms, error=error)
+    final = evolve(turn, state=TurnState.CANCELLED, ended_ms=work.now_ms, error=error)
     work.put_turn(final)
     work.emit("turn.finished", final, state=final.state, exit_code=None, lane=final.lane)
     refresh_next(work, final)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from batchdeck.core.deck.restoring import only_limits_left
@@ -13,17 +13,19 @@ from batchdeck.core.deck.state import DeckState
 from batchdeck.core.model.ask import Ask
 from batchdeck.core.model.batch import Batch
 from batchdeck.core.model.conversation import Conversation, Role
-from batchdeck.core.model.event import Event
+from batchdeck.core.model.evolving import evolve
 from batchdeck.core.model.folder import Folder
 from batchdeck.core.model.task import Status, Task
 from batchdeck.core.model.turn import Turn, TurnState
 from batchdeck.core.store import changes as sql
 from batchdeck.core.store.changes import Changes
+from batchdeck.core.store.events import Noted, events_row
 from batchdeck.core.store.rows import (
+    STATE_CODES,
     ask_values,
     batch_values,
-    event_values,
     forced_text,
+    plain,
     task_values,
     turn_values,
 )
@@ -41,7 +43,7 @@ class Work:
     scheduler: Scheduler
     now_ms: int
     changes: Changes = field(default_factory=Changes)
-    events: list[Event] = field(default_factory=list)
+    events: list[Noted] = field(default_factory=list)
     launches: list[int] = field(default_factory=list)
     """Turns that are claimed by this transaction."""
     stops: list[int] = field(default_factory=list)
@@ -50,6 +52,8 @@ class Work:
     """`(not_before_ms, turn)` of turns to look at again."""
     after: list[Callable[[], None]] = field(default_factory=list)
     """What is to be called once this is on disk."""
+    started: dict[str, int] = field(default_factory=dict)
+    """Attempts that began to work, and when; one that ends in the same round is written once."""
     _turn_states: dict[int, TurnState | None] = field(default_factory=dict)
     _claimed: dict[int, Turn] = field(default_factory=dict)
     """Claimed turns as they were before."""
@@ -86,7 +90,7 @@ class Work:
     def claim(self, turn: Turn, forced: tuple[str, ...] = (), by: str | None = None) -> Turn:
         """Makes a queued turn running; its slots are already taken in the scheduler."""
         attempt = uuid.uuid4().hex
-        running = replace(
+        running = evolve(
             turn,
             state=TurnState.RUNNING,
             attempt=attempt,
@@ -140,7 +144,7 @@ class Work:
     ) -> Task:
         """Moves a task, and lets its queued turns know."""
         before = self.state.tasks[task_id]
-        task = replace(
+        task = evolve(
             before,
             status=status,
             turn=before.turn if turn is None else turn,
@@ -177,7 +181,7 @@ class Work:
         """Remembers the program's own id of a conversation."""
         found = self.state.conversations[conversation]
         if found.session != session:
-            self.state.conversations[conversation] = replace(found, session=session)
+            self.state.conversations[conversation] = evolve(found, session=session)
             self.changes.add(sql.SAVE_SESSION, (session, conversation))
 
     def add_message(self, turn: Turn, role: Role, text: str) -> None:
@@ -220,20 +224,20 @@ class Work:
                 task = self.state.tasks.get(turn.task)
         if task is not None and batch is None:
             batch = task.batch
-        event = Event(
-            seq=self.state.next.event,
-            at_ms=self.now_ms,
-            kind=kind,
-            turn=None if turn is None else turn.id,
-            task=None if task is None else task.name,
-            batch=batch,
-            agent=agent,
-            by=by,
-            fields=fields,
+        self.events.append(
+            (
+                self.state.next.event,
+                self.now_ms,
+                kind,
+                None if turn is None else turn.id,
+                None if task is None else task.name,
+                batch,
+                agent,
+                by,
+                fields,
+            )
         )
         self.state.next.event += 1
-        self.events.append(event)
-        self.changes.add(sql.INSERT_EVENT, event_values(event))
 
     # -- writing
 
@@ -243,12 +247,16 @@ class Work:
             turn = self._claimed.get(turn_id) or self.state.turns.get(turn_id)
             if turn is not None:
                 self._write_turn(turn, before)
+        for attempt, at_ms in self.started.items():
+            self.changes.add(sql.START_ATTEMPT, (at_ms, attempt))
         for task_id in self._tasks:
             task = self.state.tasks[task_id]
             self.changes.add(
                 sql.UPDATE_TASK,
-                (task.status, task.turn, task.attempts, task.error, task.updated_ms, task.id),
+                (str(task.status), task.turn, task.attempts, task.error, task.updated_ms, task.id),
             )
+        if self.events:
+            self.changes.add(sql.INSERT_EVENTS, events_row(self.events))
         return self.changes
 
     def _write_turn(self, turn: Turn, before: TurnState | None) -> None:
@@ -259,10 +267,10 @@ class Work:
         self.changes.add(
             sql.UPDATE_TURN,
             (
-                turn.state,
+                STATE_CODES[turn.state],
                 turn.priority,
                 folder,
-                turn.lane,
+                plain(turn.lane),
                 turn.not_before_ms,
                 turn.held_by,
                 int(turn.authorised),
@@ -277,6 +285,6 @@ class Work:
                 turn.title,
                 turn.agent,
                 turn.id,
-                before,
+                STATE_CODES[before],
             ),
         )

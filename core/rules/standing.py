@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from batchdeck.core.model.limit import GLOBAL, agent_limit, batch_limit, status_limit
+from batchdeck.core.model.task import Status
 from batchdeck.core.model.turn import Turn
 from batchdeck.core.rules.folders import overlaps
 from batchdeck.core.view import DeckView
@@ -12,13 +14,17 @@ from batchdeck.core.view import DeckView
 
 def limit_names(turn: Turn) -> tuple[str, ...]:
     """The limits that a turn counts under, narrowest first."""
-    names = [agent_limit(turn.agent)]
-    if turn.batch is not None and turn.lane is not None:
-        names.append(status_limit(turn.batch, turn.lane))
-    if turn.batch is not None:
-        names.append(batch_limit(turn.batch))
-    names.append(GLOBAL)
-    return tuple(names)
+    return _limit_names(turn.agent, turn.batch, turn.lane)
+
+
+@lru_cache(maxsize=4096)
+def _limit_names(agent: str, batch: str | None, lane: Status | None) -> tuple[str, ...]:
+    names = [agent_limit(agent)]
+    if batch is not None and lane is not None:
+        names.append(status_limit(batch, lane))
+    if batch is not None:
+        names.append(batch_limit(batch))
+    return (*names, GLOBAL)
 
 
 class Standing:

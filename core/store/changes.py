@@ -12,7 +12,6 @@ from batchdeck.core.errors import StoreError
 from batchdeck.core.store.rows import (
     ASK_COLUMNS,
     BATCH_COLUMNS,
-    EVENT_COLUMNS,
     TASK_COLUMNS,
     TURN_COLUMNS,
 )
@@ -65,12 +64,12 @@ UPDATE_TURN = (
     "WHERE id = ? AND state = ?"
 )
 CLAIM = """
-UPDATE turns SET state = 'running', attempt = json_extract(claim.value, '$[1]'),
+UPDATE turns SET state = 1, attempt = json_extract(claim.value, '$[1]'),
     attempts = json_extract(claim.value, '$[2]'), lane = json_extract(claim.value, '$[3]'),
     forced = json_extract(claim.value, '$[4]'), forced_by = json_extract(claim.value, '$[5]'),
     started_ms = json_extract(claim.value, '$[6]')
 FROM json_each(?) AS claim
-WHERE turns.id = json_extract(claim.value, '$[0]') AND turns.state = 'queued'
+WHERE turns.id = json_extract(claim.value, '$[0]') AND turns.state = 0
 RETURNING turns.id, coalesce(
     (SELECT text FROM messages WHERE turn = turns.id AND role = 'operator'),
     (SELECT prompt FROM tasks WHERE tasks.id = turns.task), '') AS prompt
@@ -83,8 +82,9 @@ INSERT_ATTEMPT = (
 )
 START_ATTEMPT = "UPDATE attempts SET started_ms = ? WHERE id = ?"
 END_ATTEMPT = (
-    'UPDATE attempts SET ended_ms = ?, "end" = ?, exit_code = ?, leftovers = ?, error = ?, '
-    "tokens_in = ?, tokens_out = ?, cost = ? WHERE id = ? AND ended_ms IS NULL"
+    "UPDATE attempts SET started_ms = coalesce(started_ms, ?), ended_ms = ?, "
+    '"end" = ?, exit_code = ?, leftovers = ?, error = ?, tokens_in = ?, tokens_out = ?, cost = ? '
+    "WHERE id = ? AND ended_ms IS NULL"
 )
 SAVE_ASK = _insert("asks", ASK_COLUMNS, "INSERT OR REPLACE")
 INSERT_RECEIPT = "INSERT INTO receipts (delivery_id, turn, at_ms) VALUES (?, ?, ?)"
@@ -96,7 +96,7 @@ SAVE_HOLD = "INSERT OR REPLACE INTO holds (what, by, reason, at_ms) VALUES (?, ?
 DROP_HOLD = "DELETE FROM holds WHERE what = ?"
 SAVE_FACT = "INSERT OR REPLACE INTO facts (key, value) VALUES (?, ?)"
 INSERT_COMMAND = "INSERT INTO commands (id, kind, by, at_ms, receipt) VALUES (?, ?, ?, ?, ?)"
-INSERT_EVENT = _insert("events", EVENT_COLUMNS)
+INSERT_EVENTS = "INSERT INTO events (last_seq, first_seq, at_ms, body) VALUES (?, ?, ?, ?)"
 
 _BEFORE_CLAIMS = (
     INSERT_FOLDER,
@@ -127,7 +127,7 @@ _AFTER_CLAIMS = (
     UPDATE_TASK,
     SAVE_FACT,
     INSERT_COMMAND,
-    INSERT_EVENT,
+    INSERT_EVENTS,
 )
 
 _CHANGES_ONE_ROW_EACH = frozenset({UPDATE_TURN})

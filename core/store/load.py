@@ -84,7 +84,7 @@ def _load(raw: sqlite3.Connection, ended_turns: int) -> Stored:
     stored.tallies = _tallies(raw)
     for name, table in _LAST_IDS.items():
         stored.last_ids[name] = raw.execute(f"SELECT max(id) FROM {table}").fetchone()[0] or 0
-    stored.last_ids["event"] = raw.execute("SELECT max(seq) FROM events").fetchone()[0] or 0
+    stored.last_ids["event"] = raw.execute("SELECT max(last_seq) FROM events").fetchone()[0] or 0
     return stored
 
 
@@ -123,8 +123,8 @@ def _turns(raw: sqlite3.Connection, folders: dict[int, Folder], ended_turns: int
 
 def _tallies(raw: sqlite3.Connection) -> dict[str, tuple[int, int]]:
     counted = raw.execute(
-        "SELECT agent, sum(state IN ('succeeded','superseded')) AS good, "
-        "sum(state IN ('failed','incomplete','lost')) AS bad "
+        "SELECT agent, sum(state IN (4, 9)) AS good, "
+        "sum(state IN (5, 6, 8)) AS bad "
         "FROM turns WHERE ended_ms IS NOT NULL GROUP BY agent"
     )
     return {row["agent"]: (row["good"], row["bad"]) for row in counted}

@@ -12,7 +12,6 @@ from batchdeck.core.model.agent import Agent, AgentKind, PromptVia
 from batchdeck.core.model.ask import Ask, AskState
 from batchdeck.core.model.batch import Batch, BatchState, Interrupt, OnError
 from batchdeck.core.model.conversation import Conversation, Message, Role
-from batchdeck.core.model.event import Event
 from batchdeck.core.model.folder import Folder
 from batchdeck.core.model.hold import Hold
 from batchdeck.core.model.limit import Limit
@@ -27,7 +26,27 @@ TURN_COLUMNS = (
     "ended_ms exit_code error title"
 ).split()
 
+STATE_CODES: dict[TurnState, int] = {
+    TurnState.QUEUED: 0,
+    TurnState.RUNNING: 1,
+    TurnState.STOPPING: 2,
+    TurnState.WAITING: 3,
+    TurnState.SUCCEEDED: 4,
+    TurnState.FAILED: 5,
+    TurnState.INCOMPLETE: 6,
+    TurnState.CANCELLED: 7,
+    TurnState.LOST: 8,
+    TurnState.SUPERSEDED: 9,
+}
+"""As `0001_deck.sql` explains them; the guard and the indexes rely on the order."""
+_STATES = {code: state for state, code in STATE_CODES.items()}
+
 SELECT_TURNS = f"SELECT {', '.join(TURN_COLUMNS)} FROM turns"
+
+
+def plain(word: str | None) -> str | None:
+    """An enumeration's member as the plain text that sqlite3 stores without a detour."""
+    return None if word is None else str(word)
 
 
 def forced_text(gates: tuple[str, ...]) -> str:
@@ -41,15 +60,15 @@ def turn_values(turn: Turn, folder: int | None) -> tuple[Any, ...]:
         turn.id,
         turn.agent,
         turn.conversation,
-        turn.trigger,
+        str(turn.trigger),
         turn.position,
-        turn.state,
+        STATE_CODES[turn.state],
         turn.priority,
         turn.task,
         turn.batch,
         turn.target,
         folder,
-        turn.lane,
+        plain(turn.lane),
         turn.not_before_ms,
         turn.held_by,
         int(turn.authorised),
@@ -75,7 +94,7 @@ def turn_from(row: sqlite3.Row, folders: Mapping[int, Folder]) -> Turn:
         conversation=row["conversation"],
         trigger=Trigger(row["trigger"]),
         position=row["position"],
-        state=TurnState(row["state"]),
+        state=_STATES[row["state"]],
         priority=row["priority"],
         task=row["task"],
         batch=row["batch"],
@@ -120,7 +139,7 @@ def task_values(task: Task, prompt: str, fingerprint: str) -> tuple[Any, ...]:
         task.title,
         task.agent,
         prompt,
-        task.status,
+        str(task.status),
         task.conversation,
         task.position,
         task.priority,
@@ -295,36 +314,4 @@ def ask_from(row: sqlite3.Row) -> Ask:
         opened_ms=row["opened_ms"],
         answered_ms=row["answered_ms"],
         answered_by=row["answered_by"],
-    )
-
-
-EVENT_COLUMNS = "seq at_ms kind turn task batch agent by fields".split()
-
-
-def event_values(event: Event) -> tuple[Any, ...]:
-    """In the order of `EVENT_COLUMNS`."""
-    return (
-        event.seq,
-        event.at_ms,
-        event.kind,
-        event.turn,
-        event.task,
-        event.batch,
-        event.agent,
-        event.by,
-        json.dumps(event.fields) if event.fields else "{}",
-    )
-
-
-def event_from(row: sqlite3.Row) -> Event:
-    return Event(
-        seq=row["seq"],
-        at_ms=row["at_ms"],
-        kind=row["kind"],
-        turn=row["turn"],
-        task=row["task"],
-        batch=row["batch"],
-        agent=row["agent"],
-        by=row["by"],
-        fields=json.loads(row["fields"]),
     )

@@ -70,8 +70,7 @@ CREATE TABLE tasks (
     title        TEXT NOT NULL,
     agent        TEXT NOT NULL,
     prompt       TEXT NOT NULL,
-    status       TEXT NOT NULL CHECK (status IN
-        ('BACKLOG','READY','IN_PROGRESS','BLOCKED','FAILED','DONE','MERGED')),
+    status       TEXT NOT NULL,
     conversation INTEGER NOT NULL REFERENCES conversations(id),
     position     INTEGER NOT NULL,
     priority     INTEGER NOT NULL,
@@ -94,14 +93,16 @@ CREATE TABLE dependencies (
 ) WITHOUT ROWID;
 CREATE INDEX dependencies_by_needs ON dependencies(needs);
 
+-- A turn's state is a number, so that what concerns every claim is cheap: 0 queued, 1 running,
+-- 2 stopping, 3 waiting, then the ends: 4 succeeded, 5 failed, 6 incomplete, 7 cancelled, 8 lost,
+-- 9 superseded. `turns_in_words` shows them as words.
 CREATE TABLE turns (
     id            INTEGER PRIMARY KEY,
     agent         TEXT NOT NULL,
     conversation  INTEGER NOT NULL REFERENCES conversations(id),
     trigger       TEXT NOT NULL,
     position      INTEGER NOT NULL,
-    state         TEXT NOT NULL CHECK (state IN ('queued','running','stopping','waiting',
-        'succeeded','failed','incomplete','cancelled','lost','superseded')),
+    state         INTEGER NOT NULL,
     priority      INTEGER NOT NULL,
     task          INTEGER REFERENCES tasks(id),
     batch         TEXT,
@@ -121,18 +122,20 @@ CREATE TABLE turns (
     exit_code     INTEGER,
     error         TEXT,
     title         TEXT NOT NULL DEFAULT '',
-    CHECK ((ended_ms IS NULL) = (state IN ('queued','running','stopping','waiting')))
+    CHECK ((ended_ms IS NULL) = (state < 4))
 );
-CREATE INDEX turns_queued ON turns(id) WHERE state = 'queued';
-CREATE INDEX turns_live_by_agent ON turns(agent) WHERE state IN ('running','stopping');
-CREATE INDEX turns_live_by_lane ON turns(batch, lane) WHERE state IN ('running','stopping');
+CREATE INDEX turns_live ON turns(agent, batch, lane) WHERE state BETWEEN 1 AND 2;
+CREATE INDEX turns_in_folders ON turns(folder) WHERE folder IS NOT NULL AND state BETWEEN 1 AND 3;
 CREATE INDEX turns_open_by_target ON turns(target, position, id)
     WHERE ended_ms IS NULL AND target IS NOT NULL;
 CREATE INDEX turns_open_by_conversation ON turns(conversation, position, id)
     WHERE ended_ms IS NULL;
-CREATE INDEX turns_in_folders ON turns(folder)
-    WHERE folder IS NOT NULL AND state IN ('running','stopping','waiting');
-CREATE INDEX turns_by_task ON turns(task) WHERE task IS NOT NULL;
+
+CREATE VIEW turns_in_words AS
+SELECT turns.*, CASE state WHEN 0 THEN 'queued' WHEN 1 THEN 'running' WHEN 2 THEN 'stopping'
+    WHEN 3 THEN 'waiting' WHEN 4 THEN 'succeeded' WHEN 5 THEN 'failed' WHEN 6 THEN 'incomplete'
+    WHEN 7 THEN 'cancelled' WHEN 8 THEN 'lost' ELSE 'superseded' END AS state_word
+FROM turns;
 
 CREATE TABLE messages (
     id           INTEGER PRIMARY KEY,
@@ -222,43 +225,48 @@ CREATE TABLE commands (
     receipt TEXT NOT NULL              -- JSON
 ) WITHOUT ROWID;
 
+-- What happened, in order: one row per transaction, with its events as JSON arrays of
+-- [seq, at_ms, kind, turn, task, batch, agent, by, fields]. `events_in_rows` has them one by one.
 CREATE TABLE events (
-    seq    INTEGER PRIMARY KEY,
-    at_ms  INTEGER NOT NULL,
-    kind   TEXT NOT NULL,
-    turn   INTEGER,
-    task   TEXT,
-    batch  TEXT,
-    agent  TEXT,
-    by     TEXT,
-    fields TEXT NOT NULL DEFAULT '{}'
+    last_seq  INTEGER PRIMARY KEY,
+    first_seq INTEGER NOT NULL,
+    at_ms     INTEGER NOT NULL,
+    body      TEXT NOT NULL
 );
+
+CREATE VIEW events_in_rows AS
+SELECT json_extract(value, '$[0]') AS seq, json_extract(value, '$[1]') AS at_ms,
+    json_extract(value, '$[2]') AS kind, json_extract(value, '$[3]') AS turn,
+    json_extract(value, '$[4]') AS task, json_extract(value, '$[5]') AS batch,
+    json_extract(value, '$[6]') AS agent, json_extract(value, '$[7]') AS by,
+    json_extract(value, '$[8]') AS fields
+FROM events, json_each(events.body);
 
 -- The last word on every claim: a claim that would break a limit is ignored, and so not returned.
 -- It counts rows, never counters; a forced turn passes only the gates named in it, and no closed one.
 CREATE TRIGGER guard BEFORE UPDATE OF state ON turns
-WHEN NEW.state = 'running' AND OLD.state = 'queued'
+WHEN NEW.state = 1 AND OLD.state = 0
 BEGIN
     SELECT RAISE(IGNORE) WHERE
         NEW.held_by IS NOT NULL OR NEW.authorised = 0
         OR EXISTS (
             SELECT 1 FROM limits WHERE name = 'global'
-            AND (SELECT count(*) FROM turns WHERE state IN ('running','stopping')) >= binding
+            AND (SELECT count(*) FROM turns WHERE state BETWEEN 1 AND 2) >= binding
             AND (binding = 0 OR instr(NEW.forced, ',global,') = 0))
         OR EXISTS (
             SELECT 1 FROM limits WHERE name = 'agent:' || NEW.agent
             AND (SELECT count(*) FROM turns
-                 WHERE state IN ('running','stopping') AND agent = NEW.agent) >= binding
+                 WHERE state BETWEEN 1 AND 2 AND agent = NEW.agent) >= binding
             AND (binding = 0 OR instr(NEW.forced, ',agent,') = 0))
         OR (NEW.batch IS NOT NULL AND EXISTS (
             SELECT 1 FROM limits WHERE name = 'batch:' || NEW.batch
             AND (SELECT count(*) FROM turns
-                 WHERE state IN ('running','stopping') AND batch = NEW.batch) >= binding
+                 WHERE state BETWEEN 1 AND 2 AND batch = NEW.batch) >= binding
             AND (binding = 0 OR instr(NEW.forced, ',batch,') = 0)))
         OR (NEW.batch IS NOT NULL AND NEW.lane IS NOT NULL AND EXISTS (
             SELECT 1 FROM limits WHERE name = 'status:' || NEW.batch || '/' || NEW.lane
             AND (SELECT count(*) FROM turns
-                 WHERE state IN ('running','stopping')
+                 WHERE state BETWEEN 1 AND 2
                  AND batch = NEW.batch AND lane = NEW.lane) >= binding
             AND (binding = 0 OR instr(NEW.forced, ',status,') = 0)))
         OR (NEW.target IS NOT NULL AND EXISTS (
@@ -270,8 +278,7 @@ BEGIN
         OR (NEW.folder IS NOT NULL AND EXISTS (
             SELECT 1 FROM turns AS live JOIN folders AS theirs ON theirs.id = live.folder
             JOIN folders AS mine ON mine.id = NEW.folder
-            WHERE live.folder IS NOT NULL AND live.ended_ms IS NULL
-            AND live.state IN ('running','stopping','waiting') AND (
+            WHERE live.folder IS NOT NULL AND live.state BETWEEN 1 AND 3 AND (
                 EXISTS (SELECT 1 FROM folders_above
                         WHERE folder = NEW.folder AND above = theirs.key)
                 OR EXISTS (SELECT 1 FROM folders_above
@@ -280,7 +287,7 @@ END;
 
 -- Ends are final.
 CREATE TRIGGER ends_are_final BEFORE UPDATE OF state ON turns
-WHEN OLD.ended_ms IS NOT NULL AND NEW.state <> OLD.state
+WHEN OLD.state >= 4 AND NEW.state <> OLD.state
 BEGIN
     SELECT RAISE(ABORT, 'an ended turn never changes its state');
 END;
