@@ -8,6 +8,7 @@ from rich.cells import cell_len, set_cell_size
 
 from batchdeck.core.text import clean_line
 
+_MARKS = frozenset({"Mn", "Me"})
 _MARKS_KEPT = 2
 """Combining marks that one character may carry; more only smear over other lines."""
 
@@ -25,6 +26,11 @@ def fit(text: str, width: int, *, right: bool = False) -> str:
     return padding + text if right else text + padding
 
 
+def inert(text: str, most: int = 400) -> str:
+    """Foreign text as one line of at most `most` characters, not padded."""
+    return without_piles(clean_line(text, most))
+
+
 def without_piles(text: str) -> str:
     """The text with at most two combining marks on each character."""
     if text.isascii():
@@ -32,7 +38,7 @@ def without_piles(text: str) -> str:
     kept: list[str] = []
     marks = 0
     for character in text:
-        marks = marks + 1 if unicodedata.combining(character) else 0
+        marks = marks + 1 if unicodedata.category(character) in _MARKS else 0
         if marks <= _MARKS_KEPT:
             kept.append(character)
     return "".join(kept)

@@ -12,7 +12,7 @@ from batchdeck.core.rules.limits import effective_limit
 from batchdeck.core.view import DeckView
 from batchdeck.tui.present.cells import Cell, Tone
 from batchdeck.tui.present.estimate import estimate_words
-from batchdeck.tui.present.fitting import fit
+from batchdeck.tui.present.fitting import fit, inert
 from batchdeck.tui.present.limits import slots, standing
 from batchdeck.tui.present.needs import urgent_count
 from batchdeck.tui.present.scene import active_batches
@@ -87,7 +87,7 @@ def _name(view: DeckView) -> str:
     batches = active_batches(view)
     if not batches:
         return "batchdeck"
-    name = fit(batches[0].name, min(28, cell_len(batches[0].name)))
+    name = inert(batches[0].name, 28)
     return name if len(batches) == 1 else f"{name} +{len(batches) - 1}"
 
 

@@ -14,7 +14,7 @@ from textual.widgets import Button, Input, Static
 from batchdeck.core.commands import AnswerAsk, Receipt
 from batchdeck.core.model.ask import Ask
 from batchdeck.core.text import clean_line, clean_text
-from batchdeck.tui.present.fitting import fit, without_piles
+from batchdeck.tui.present.fitting import inert, without_piles
 from batchdeck.tui.present.receipts import refused_words
 from batchdeck.tui.screens.live import LiveModal
 from batchdeck.tui.widgets.choice import Choice
@@ -38,12 +38,11 @@ class AnswerScreen(LiveModal[None]):
     def compose(self) -> ComposeResult:
         ask = self._ask
         with Vertical(classes="dialog") as dialog:
-            dialog.border_title = Content(fit(f"{self._asker} asks", min(60, len(self._asker) + 5)))
+            dialog.border_title = Content(inert(f"{self._asker} asks", 60))
             with VerticalScroll(can_focus=False, id="question"):
                 yield Static(Content(without_piles(clean_text(ask.question))), markup=False)
             for number, choice in enumerate(ask.choices[:_MOST_CHOICES], 1):
-                words = clean_line(choice, 200)
-                yield Choice(fit(words, min(len(words), 60)), str(number), id=f"choice-{number}")
+                yield Choice(inert(choice, 60), str(number), id=f"choice-{number}")
             if not ask.choices:
                 answer = Input(
                     clean_line(ask.default or ""), placeholder="your answer", compact=True
@@ -59,7 +58,7 @@ class AnswerScreen(LiveModal[None]):
     def watch_scene(self) -> None:
         if self.ready and self._ask.id not in self.scene.view.asks and not self._sending:
             self.deck_app.say("that question has been answered elsewhere")
-            self.dismiss()
+            self.finish(None)
 
     def on_key(self, event: events.Key) -> None:
         if event.character and event.character.isdigit() and self._ask.choices:
@@ -83,7 +82,7 @@ class AnswerScreen(LiveModal[None]):
             self._say("There is nothing to answer with yet.")
 
     def _send(self, answer: str) -> None:
-        if self._sending:
+        if self._sending or self._finished is not None:
             return
         self._sending = True
         self._say("sending …")
@@ -92,7 +91,7 @@ class AnswerScreen(LiveModal[None]):
     def _answered(self, receipt: Receipt) -> None:
         self._sending = False
         if receipt.accepted:
-            self.dismiss()
+            self.finish(None)
             self.deck_app.say(f"{self._asker} is answered")
             return
         self._say(refused_words(receipt))

@@ -19,7 +19,7 @@ from batchdeck.core.text import one_line
 from batchdeck.core.view import DeckView
 from batchdeck.tui.present.addressee import Addressee
 from batchdeck.tui.present.busy import force_line, queue_line, standing_lines, title
-from batchdeck.tui.present.fitting import fit
+from batchdeck.tui.present.fitting import inert
 from batchdeck.tui.present.receipts import refused_words
 from batchdeck.tui.present.scene import Scene
 from batchdeck.tui.screens.live import LiveModal
@@ -96,7 +96,7 @@ class BusyScreen(LiveModal[Receipt | None]):
         self._put("#consequences", self._consequences(answer))
         self._put("#remark", self._remark)
         dialog = self.query_one("#dialog")
-        words = Content(title(answer, self._addressee))
+        words = Content(inert(title(answer, self._addressee), 60))
         if dialog.border_title != words.markup:
             dialog.border_title = words
         dialog.set_class(answer.free, "-free")
@@ -112,14 +112,13 @@ class BusyScreen(LiveModal[Receipt | None]):
 
     def _put(self, selector: str, words: str) -> None:
         place = self.query_one(selector, Static)
-        content = Content(words)
+        content = Content("\n".join(inert(line) for line in words.split("\n")))
         if place.content != content:
             place.update(content)
             place.display = bool(words)
 
     def _quoted(self) -> str:
-        line = one_line(self._text, 400)
-        return f"> {fit(line, min(len(line), 180)).rstrip()}"
+        return f"> {inert(one_line(self._text, 180))}"
 
     # what the operator chooses
 
@@ -152,7 +151,7 @@ class BusyScreen(LiveModal[Receipt | None]):
     def _answered(self, receipt: Receipt) -> None:
         self._sending = False
         if receipt.accepted:
-            self.dismiss(receipt)
+            self.finish(receipt)
             return
         # a refused command is spent: another try must not be answered from memory
         self._command_id = new_id()

@@ -15,7 +15,7 @@ from textual.widgets import Static, TextArea
 from batchdeck.core.commands import Receipt, Send
 from batchdeck.core.text import clean_text
 from batchdeck.tui.present.addressee import Addressee
-from batchdeck.tui.present.fitting import fit
+from batchdeck.tui.present.fitting import inert
 from batchdeck.tui.present.receipts import sent_words
 from batchdeck.tui.screens.busy import BusyScreen
 from batchdeck.tui.screens.live import LiveModal
@@ -59,8 +59,7 @@ class ComposeScreen(LiveModal[None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog") as dialog:
-            label = self._addressee.label
-            dialog.border_title = Content(fit(f"to {label}", min(60, len(label) + 3)))
+            dialog.border_title = Content(inert(f"to {self._addressee.label}", 60))
             draft = Draft(self._text, id="draft", compact=True, highlight_cursor_line=False)
             draft.cursor_blink = False
             yield draft
@@ -109,13 +108,15 @@ class ComposeScreen(LiveModal[None]):
 
     def _done(self, receipt: Receipt) -> None:
         self.deck_app.drafts.pop(self._addressee.to, None)
-        self.dismiss()
+        self.finish(None)
         self.deck_app.say(sent_words(self._addressee.label, receipt))
 
     def _say(self, words: str) -> None:
         self.query_one("#words", Static).update(Content(words))
 
     def action_keep(self) -> None:
+        if self._sending:
+            return  # what becomes of it is known in a moment
         self.dismiss()
         if self.deck_app.drafts.get(self._addressee.to, "").strip():
             self.deck_app.say("kept as a draft: m on the same row takes it up again")

@@ -11,7 +11,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Button, Static
 
-from batchdeck.tui.present.fitting import fit
+from batchdeck.tui.present.fitting import inert
 from batchdeck.tui.screens.live import LiveModal
 from batchdeck.tui.widgets.choice import Choice
 from batchdeck.tui.widgets.choice_row import ChoiceRow
@@ -31,10 +31,9 @@ class ConfirmScreen(LiveModal[bool]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog -danger") as dialog:
-            dialog.border_title = Content(fit(self._question, min(60, len(self._question))))
+            dialog.border_title = Content(inert(self._question, 60))
             if self._detail:
-                detail = fit(self._detail, min(160, len(self._detail)))
-                yield Static(Content(detail), markup=False)
+                yield Static(Content(inert(self._detail, 160)), markup=False)
             with ChoiceRow():
                 yield Choice("No", "enter", id="no")
                 yield Choice(self._word, self._yes_key, id="yes")

@@ -40,6 +40,17 @@ class LiveModal(FlowMixin, ModalScreen[Result]):
     """The same for a dialog over another screen, which stays live below it."""
 
     scene: reactive[Scene] = reactive(EMPTY_SCENE, repaint=False)
+    _finished: tuple[Result] | None = None
+
+    def finish(self, result: Result) -> None:
+        """Closes with a result; one that lies under another dialog does so when it is on top."""
+        self._finished = (result,)
+        if self.is_current:
+            self.dismiss(result)
+
+    def on_screen_resume(self) -> None:
+        if self._finished is not None and self.is_current:
+            self.dismiss(self._finished[0])
 
     @property
     def ready(self) -> bool:

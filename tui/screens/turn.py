@@ -14,7 +14,7 @@ from batchdeck.core.model.conversation import Message, Role
 from batchdeck.core.model.turn import Turn
 from batchdeck.core.text import clean_text
 from batchdeck.tui.actions import Focus, Standpoint
-from batchdeck.tui.present.fitting import fit, short_path
+from batchdeck.tui.present.fitting import inert, short_path
 from batchdeck.tui.present.happenings import clock_time
 from batchdeck.tui.present.scene import Scene
 from batchdeck.tui.present.turns import state_word, turn_symbol, turn_time, turn_tone, what
@@ -87,12 +87,12 @@ class TurnScreen(ActingScreen):
         tone = turn_tone(turn, scene)
         state = f"{turn_symbol(turn, scene)} {state_word(turn, scene)}"
         facts = f"  #{turn.id} {scene.name_of(turn)}  {turn.agent}  {turn_time(turn, scene.now_ms)}"
-        first = Content.assemble((f" {state}", f"$status-{tone}"), (_fit(facts), "bold"))
-        return Content("\n").join([first, Content(_fit(f" {_more(turn, scene)}")), self._doing()])
+        first = Content.assemble((f" {state}", f"$status-{tone}"), (inert(facts), "bold"))
+        return Content("\n").join([first, Content(inert(f" {_more(turn, scene)}")), self._doing()])
 
     def _doing(self) -> Content:
         turn = self._turn
-        return Content("" if turn is None else _fit(f" {what(turn, self.scene)}"))
+        return Content("" if turn is None else inert(f" {what(turn, self.scene)}"))
 
     @work(exclusive=True, group="messages")
     async def _read_messages(self) -> None:
@@ -105,10 +105,6 @@ class TurnScreen(ActingScreen):
         log = self.query_one("#conversation", RingLog)
         log.extend([line for message in fresh for line in _message_lines(message, turn.agent)])
         log.set_class(not messages, "-empty")
-
-
-def _fit(text: str) -> str:
-    return fit(text, min(len(text), 400))
 
 
 def _more(turn: Turn, scene: Scene) -> str:

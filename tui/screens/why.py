@@ -13,7 +13,7 @@ from textual.widgets import Static
 from batchdeck.core.model.turn import Turn, TurnState
 from batchdeck.core.rules.gates import shut
 from batchdeck.core.rules.order import ordinal
-from batchdeck.tui.present.fitting import fit
+from batchdeck.tui.present.fitting import fit, inert
 from batchdeck.tui.present.gates import WhyLine, frees_line, why_lines
 from batchdeck.tui.present.scene import Scene
 from batchdeck.tui.present.turns import state_word, what
@@ -57,7 +57,7 @@ class WhyScreen(LiveModal[None]):
         if shown is None or shown == self._shown:
             return
         self._shown = shown
-        self.query_one("#dialog").border_title = Content(fit(shown[0], min(60, len(shown[0]))))
+        self.query_one("#dialog").border_title = Content(inert(shown[0], 60))
         self.query_one("#gates", Static).update(shown[1])
 
 
@@ -68,7 +68,7 @@ def _explained(turn: Turn, scene: Scene) -> tuple[str, Content]:
     gates = scene.gates(turn)
     lines = [_painted(line) for line in why_lines(gates, scene.view.deck, scene.now_ms)]
     free = frees_line(shut(gates))
-    last = f"Free {free}." if free else "Every gate is open: it starts next."
+    last = f"Free {inert(free)}." if free else "Every gate is open: it starts next."
     lines += [Content(""), Content.styled(last, "bold")]
     return f"why {name} waits · {ordinal(scene.place(turn))}", Content("\n").join(lines)
 
@@ -76,13 +76,11 @@ def _explained(turn: Turn, scene: Scene) -> tuple[str, Content]:
 def _state_words(turn: Turn, scene: Scene) -> str:
     words = what(turn, scene)
     sentence = _SENTENCES.get(turn.state, f"It has ended: {turn.state}.")
-    return f"{sentence}\n{fit(words, min(len(words), 400))}" if words else sentence
+    return f"{sentence}\n{inert(words)}" if words else sentence
 
 
 def _painted(line: WhyLine) -> Content:
     sign, tone = ("✓", "done") if line.open else ("✗", "alert")
     words = fit(line.words, max(_WORDS, min(len(line.words), 48)))
-    text = (
-        f" {fit(line.gate, _GATE)} {words}  {fit(line.holders, min(len(line.holders), _HOLDERS))}"
-    )
+    text = f" {fit(line.gate, _GATE)} {words}  {inert(line.holders, _HOLDERS)}"
     return Content.assemble((sign, f"$status-{tone}"), (text.rstrip(), "" if line.open else "bold"))

@@ -12,7 +12,7 @@ from textual.reactive import reactive
 from batchdeck.core.model.turn import ENDED, Turn, TurnState
 from batchdeck.core.port import OutputPage
 from batchdeck.core.text import LineSplitter, decode
-from batchdeck.tui.present.fitting import fit
+from batchdeck.tui.present.fitting import inert
 from batchdeck.tui.present.scene import EMPTY_SCENE, Scene
 from batchdeck.tui.widgets.ring_log import RingLog
 
@@ -93,7 +93,7 @@ class OutputPane(RingLog):
             title = f"#{turn.id} {self.scene.name_of(turn)} output"
             side = self._following_words(turn)
         for name, words in (("border_title", title), ("border_subtitle", side)):
-            content = Content(fit(words, min(60, len(words))))
+            content = Content(inert(words, 60))
             if getattr(self, name) != content.markup:
                 setattr(self, name, content)
 
