@@ -122,7 +122,10 @@ async def test_a_missing_program_holds_the_agent(tmp_path: Path) -> None:
     assert outcome.error == "the command 'nowhere-to-be-found' was not found on the agent's PATH"
 
 
-async def test_a_program_is_never_taken_from_the_working_folder(tmp_path: Path) -> None:
+async def test_a_program_is_never_taken_from_the_working_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     program = tmp_path / "tool"
     program.write_text("#!/bin/sh\n")
     program.chmod(0o700)

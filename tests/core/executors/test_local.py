@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import stat
+import sys
 from pathlib import Path
 
 import anyio
 import anyio.to_thread
 import pytest
 
-from batchdeck.core.executors import runner
+from batchdeck.core.executors import processes, runner
 from batchdeck.core.executors.executor import Alive, Died, Ended, Evidence, Never, Record
-from batchdeck.core.executors.local import SPAWNS_AT_ONCE, LocalExecutor
+from batchdeck.core.executors.local import SPAWNS_AT_ONCE, LocalExecutor, _spec
 from batchdeck.core.model.turn import AttemptEnd
 from tests.core.executors.support import launch, left, until
 
@@ -365,19 +367,74 @@ async def test_a_sweep_leaves_other_attempts_alone(tmp_path: Path) -> None:
     await executor.wait(given.run)
 
 
-async def test_no_signal_goes_to_a_process_that_only_has_the_same_number(tmp_path: Path) -> None:
-    executor = LocalExecutor()
-    given, victim = launch(tmp_path, ""), launch(tmp_path, "sleep=600")
-    await executor.start(victim)
-    started = json.loads((victim.run / runner.STARTED).read_text())
-    for lie in ({"boot_id": "another"}, {"runner_ticks": started["runner_ticks"] + 1}):
+async def test_no_signal_goes_to_a_process_that_only_has_the_same_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    executor, sent = LocalExecutor(), []
+    given, other = launch(tmp_path, ""), launch(tmp_path, "sleep=600")
+    await executor.start(other)
+    started = json.loads((other.run / runner.STARTED).read_text())
+    monkeypatch.setattr(processes, "_send", lambda descriptor, number: sent.append(number))
+
+    lies = [{"boot_id": "another"}, {"runner_ticks": started["runner_ticks"] + 1}]
+    for lie in (*lies, {"runner_ticks": None}, {"runner": 2**22 - 1}):
         (given.run / runner.STARTED).write_text(json.dumps({**started, **lie}))
         await executor.stop(given.run)
+    assert sent == []
 
-    assert isinstance(executor.evidence(victim.run), Alive)
-    assert not (victim.run / runner.EXIT).exists()
-    await executor.stop(victim.run)
-    assert record_of(await executor.wait(victim.run)).end is AttemptEnd.STOPPED
+    (given.run / runner.STARTED).write_text(json.dumps(started))
+    await executor.stop(given.run)
+    assert sent == [signal.SIGTERM]
+    monkeypatch.undo()
+    await executor.stop(other.run)
+    assert record_of(await executor.wait(other.run)).end is AttemptEnd.STOPPED
+
+
+async def test_an_agent_dies_with_its_runner_though_it_hides_its_mark(tmp_path: Path) -> None:
+    executor = LocalExecutor()
+    given = launch(tmp_path, "", argv=("/usr/bin/env", "-i", "/bin/sleep", "600"))
+    pid = await executor.start(given)
+    assert pid is not None
+
+    os.kill(json.loads((given.run / runner.STARTED).read_text())["runner"], 9)
+    assert await executor.wait(given.run) == Died()
+
+    await anyio.to_thread.run_sync(until, lambda: is_over(pid))
+
+
+def is_over(pid: int) -> bool:
+    """Whether a process is gone, or only waits to be taken in by somebody else."""
+    fields = runner.process_fields(pid)
+    return fields is None or fields[0] == b"Z"
+
+
+BLIND = """
+import sys
+sys.path.insert(0, sys.argv[2])
+import runner
+sees, looks = runner.descendants, []
+
+def blind_at_first(root):
+    looks.append(root)
+    return {} if len(looks) <= 3 else sees(root)
+
+runner.descendants = blind_at_first
+runner.LEFTOVER_GRACE = 0.05
+runner.main(sys.argv[1])
+"""
+
+
+async def test_killing_goes_on_until_nothing_is_left(tmp_path: Path) -> None:
+    given = launch(tmp_path, "fork=setsid exit=0")
+    (given.run / runner.SPEC).write_text(json.dumps(_spec(given)))
+
+    home = str(Path(runner.__file__).parent)
+    command = [sys.executable, "-S", "-c", BLIND, str(given.run), home]
+    with anyio.fail_after(20):
+        await anyio.run_process(command)
+
+    assert record_of(LocalExecutor().evidence(given.run)).code == 0
+    assert left(given.run.name) == []
 
 
 async def test_a_record_that_was_cut_is_no_record(tmp_path: Path) -> None:

@@ -1,0 +1,97 @@
+"""An agent's question frees its slots, keeps its folder, and goes on when a person answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from batchdeck.core.commands import AnswerAsk, SetLimit, StopTurn
+from batchdeck.core.model.batch import BatchState
+from batchdeck.core.model.spec import TaskSpec
+from batchdeck.core.model.task import Status
+from batchdeck.core.model.turn import TurnState
+from tests.support.builders import batch_spec, demo_agent
+from tests.support.puppets import bench
+
+pytestmark = pytest.mark.anyio
+
+
+async def asked(here, *choices: str, folder: str | None = None):
+    tasks = [
+        TaskSpec("T1", "a", folder=folder),
+        TaskSpec("T2", "a"),
+        TaskSpec("T3", "a", folder=folder),
+    ]
+    await here.add(batch_spec("b", tasks, [demo_agent("a", 1)]))
+    await here.puppets.until_begun(1)
+    here.puppets.ask(1, "which way?", *choices)
+    return await here.until(lambda view: view.asks)
+
+
+async def test_a_question_frees_the_slot_and_blocks_its_task(tmp_path: Path) -> None:
+    async with bench(tmp_path) as here:
+        view = await asked(here)
+        assert view.turns[1].state is TurnState.WAITING
+        assert view.live == (2,)
+        assert view.tasks[1].status is Status.BLOCKED
+
+
+async def test_a_question_keeps_its_folder(tmp_path: Path) -> None:
+    async with bench(tmp_path) as here:
+        await asked(here, folder=str(tmp_path))
+        await here.end(2)
+        assert here.view.running == 0
+        assert here.view.turns[3].state is TurnState.QUEUED
+
+
+async def test_an_answer_goes_on_at_the_old_place(tmp_path: Path) -> None:
+    async with bench(tmp_path) as here:
+        await asked(here)
+        receipt = await here.deck.submit(AnswerAsk(ask=1, answer="left"))
+        following = here.view.turns[receipt.turn]
+        assert (following.position, following.lane) == (1, Status.BLOCKED)
+        await here.end(2)
+        await here.puppets.until_begun(following.id)
+        await here.end(following.id)
+        assert here.view.tasks[1].status is Status.DONE
+
+
+async def test_an_answer_must_be_one_of_the_choices(tmp_path: Path) -> None:
+    async with bench(tmp_path) as here:
+        await asked(here, "left", "right")
+        receipt = await here.deck.submit(AnswerAsk(ask=1, answer="up"))
+        assert receipt.exit_code == 2
+        assert "left, right" in receipt.message
+        assert 1 in here.view.asks
+
+
+async def test_without_anybody_to_answer_a_question_is_a_failure(tmp_path: Path) -> None:
+    async with bench(tmp_path, no_input=True) as here:
+        await here.add(batch_spec("b", [TaskSpec("T1", "a")], [demo_agent("a", 1)]))
+        await here.puppets.until_begun(1)
+        here.puppets.ask(1, "which way?")
+        view = await here.until(lambda view: view.batches["b"].state is not BatchState.RUNNING)
+        assert "which way?" in (view.tasks[1].error or "")
+
+
+async def test_stopping_a_turn_that_waits_closes_its_question(tmp_path: Path) -> None:
+    async with bench(tmp_path) as here:
+        await asked(here)
+        await here.deck.submit(StopTurn(turn=1))
+        assert not here.view.asks
+        assert here.view.turns[1].state is TurnState.CANCELLED
+
+
+async def test_as_many_turns_wait_for_a_person_as_the_operator_allows(tmp_path: Path) -> None:
+    async with bench(tmp_path) as here:
+        await here.deck.submit(SetLimit(name="attention", value=1))
+        await here.add(
+            batch_spec("b", [TaskSpec(f"T{n}", "a") for n in range(3)], [demo_agent("a", 1)])
+        )
+        await here.puppets.until_begun(1)
+        here.puppets.ask(1, "well?")
+        await here.until(lambda view: view.asks)
+        assert here.view.running == 0
+        await here.deck.submit(AnswerAsk(ask=1, answer="yes"))
+        assert here.view.running == 1

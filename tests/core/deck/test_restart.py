@@ -1,0 +1,168 @@
+"""A deck that is closed or dies is taken up again by evidence, with nothing lost or doubled."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from batchdeck.core.commands import OnBusy, Send, SetLimit
+from batchdeck.core.deck.lock import holder
+from batchdeck.core.errors import DeckHeld, Refused
+from batchdeck.core.model.agent import AgentKind
+from batchdeck.core.model.spec import TaskSpec
+from batchdeck.core.model.task import Status
+from batchdeck.core.model.turn import TurnState
+from batchdeck.core.paths import DeckPaths
+from tests.support.builders import batch_spec, demo_agent
+from tests.support.puppets import Puppets, bench
+
+pytestmark = pytest.mark.anyio
+
+
+def spec(kind: AgentKind = AgentKind.DEMO, count: int = 3):
+    agent = replace(demo_agent("a", 1), kind=kind)
+    return batch_spec("b", [TaskSpec(f"T{n}", "a") for n in range(1, count + 1)], [agent])
+
+
+async def test_what_was_queued_is_still_queued_in_its_order(tmp_path: Path) -> None:
+    async with bench(tmp_path) as here:
+        await here.deck.submit(SetLimit(name="global", value=0))
+        await here.add(spec())
+        before = dict(here.view.turns)
+        await here.deck.submit(Send(to="a", text="x", on_busy=OnBusy.QUEUE))
+    async with bench(tmp_path) as here:
+        assert here.view.queued == 4
+        assert all(here.view.turns[turn] == row for turn, row in before.items())
+        await here.deck.submit(SetLimit(name="global", value=1))
+        assert here.view.live == (4,), "the message has priority"
+
+
+async def test_an_agent_that_could_not_go_on_is_queued_again_at_its_place(tmp_path: Path) -> None:
+    async with bench(tmp_path) as here:
+        await here.add(spec())
+        await here.puppets.until_begun(1)
+    async with bench(tmp_path) as here:
+        await here.until(lambda view: view.live == (1,))
+        assert here.view.turns[1].attempts == 2
+        assert here.puppets.begun == [1]
+
+
+async def test_an_agent_that_lives_on_is_taken_over_and_not_started_again(tmp_path: Path) -> None:
+    puppets = Puppets(outlives=True)
+    async with bench(tmp_path, puppets) as here:
+        await here.add(spec(AgentKind.COMMAND))
+        await here.puppets.until_begun(1)
+        attempt = here.view.turns[1].attempt
+    async with bench(tmp_path, Puppets(outlives=True)) as here:
+        await here.puppets.until_begun(1)
+        assert here.view.turns[1].attempt == attempt
+        await here.end(1)
+        assert here.view.tasks[1].status is Status.DONE
+        assert here.view.live == (2,)
+
+
+async def test_an_attempt_that_never_began_is_fenced_and_its_task_ready(tmp_path: Path) -> None:
+    first = Puppets(outlives=True)
+    async with bench(tmp_path, first) as here:
+        await here.add(spec(AgentKind.COMMAND))
+        await here.puppets.until_begun(1)
+        run = here.puppets.assignments[1].run
+    second = Puppets(outlives=True)
+    second.fenced.add(run)
+    async with bench(tmp_path, second) as here:
+        ends = [e for e in await here.deck.events(0, 1000) if e.kind == "attempt.ended"]
+        assert ends[0].fields["end"] == "fenced"
+        await here.until(lambda view: view.live == (1,))
+        assert here.view.turns[1].lane is Status.READY
+
+
+async def test_recovery_comes_before_any_admission(tmp_path: Path) -> None:
+    async with bench(tmp_path, Puppets(outlives=True)) as here:
+        await here.add(spec(AgentKind.COMMAND))
+        await here.puppets.until_begun(1)
+    async with bench(tmp_path, Puppets(outlives=True)) as here:
+        assert here.view.live == (1,)
+        assert here.view.queued == 2
+
+
+async def test_after_an_unclean_stop_a_script_is_told_and_nothing_starts(tmp_path: Path) -> None:
+    async with bench(tmp_path) as here:
+        await here.add(spec())
+    _mark_unclean(tmp_path)
+    with pytest.raises(Refused, match="--auto-resume"):
+        async with bench(tmp_path, refuse_after_unclean_stop=True):
+            pass
+
+
+async def test_after_an_unclean_stop_the_dashboard_comes_up_held(tmp_path: Path) -> None:
+    async with bench(tmp_path) as here:
+        await here.add(spec())
+    _mark_unclean(tmp_path)
+    async with bench(tmp_path, hold_after_unclean_stop=True) as here:
+        view = await here.until(lambda view: view.mode == "held")
+        assert "did not stop in order" in (view.banner or "")
+        assert view.running == 0
+
+
+async def test_a_second_supervisor_is_told_who_holds_the_deck(tmp_path: Path) -> None:
+    async with bench(tmp_path):
+        with pytest.raises(DeckHeld, match=str(os.getpid())):
+            async with bench(tmp_path):
+                pass
+    assert holder(DeckPaths(tmp_path / ".batchdeck").lock) is None
+
+
+async def test_the_decks_files_are_for_their_owner_whatever_the_umask(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        async with bench(tmp_path) as here:
+            await here.add(spec())
+            modes = {
+                path.name: stat.S_IMODE(path.lstat().st_mode)
+                for path in (tmp_path / ".batchdeck").iterdir()
+            }
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / ".batchdeck").stat().st_mode) == 0o700
+    for name in ("deck.db", "deck.db-wal", "deck.db-shm", "lock"):
+        assert modes[name] == 0o600, name
+    assert modes["runs"] == 0o700
+
+
+async def test_limits_set_by_a_person_survive_a_restart(tmp_path: Path) -> None:
+    async with bench(tmp_path) as here:
+        await here.add(spec())
+        await here.deck.submit(SetLimit(name="agent:a", value=2, by="op"))
+    async with bench(tmp_path) as here:
+        assert here.view.limits["agent:a"].value == 2
+        assert here.view.limits["agent:a"].changed_by == "op"
+        await here.until(lambda view: view.running == 2)
+
+
+async def test_a_stopping_turn_is_stopped_again(tmp_path: Path) -> None:
+    async with bench(tmp_path, Puppets(outlives=True)) as here:
+        await here.add(spec(AgentKind.COMMAND, 1))
+        await here.puppets.until_begun(1)
+    _set_state(tmp_path, 2)
+    async with bench(tmp_path, Puppets(outlives=True)) as here:
+        await here.until(lambda view: view.turns[1].state is TurnState.CANCELLED)
+
+
+def _mark_unclean(tmp_path: Path) -> None:
+    _run(tmp_path, "UPDATE facts SET value = '0' WHERE key = 'stopped_in_order'")
+
+
+def _set_state(tmp_path: Path, state: int) -> None:
+    _run(tmp_path, f"UPDATE turns SET state = {state} WHERE id = 1")
+
+
+def _run(tmp_path: Path, sql: str) -> None:
+    import sqlite3
+
+    raw = sqlite3.connect(tmp_path / ".batchdeck" / "deck.db", isolation_level=None)
+    raw.execute(sql)
+    raw.close()
