@@ -11,6 +11,7 @@ import anyio.to_thread
 
 from batchdeck.core.agents.adapter import Assignment, Control, Outcome
 from batchdeck.core.agents.command_line import CannotStart, arguments, locate
+from batchdeck.core.agents.dialects.names import WITHOUT_FINAL_EVENT
 from batchdeck.core.agents.dialects.registry import Reading
 from batchdeck.core.agents.environment import environment_of
 from batchdeck.core.agents.settling import Settling
@@ -88,7 +89,7 @@ class CommandAgent:
 
     async def _stop_what_lingers(self, assignment: Assignment, reading: Reading) -> None:
         """Ends a program that has said its last word and stays."""
-        if assignment.agent.output in ("text", "jsonl"):
+        if assignment.agent.output in WITHOUT_FINAL_EVENT:
             return
         while not reading.dialect.final:
             await anyio.sleep(_LOOK_FOR_FINAL)

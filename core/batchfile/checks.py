@@ -17,7 +17,7 @@ def check_tasks(document: Document, agents: Collection[str]) -> None:
     """Notes every task with an id, agent, dependency or template that cannot be right."""
     tasks = [(index, task) for index, task in enumerate(_list(document.values, "tasks"))]
     has_foreach = document.values.get(FOREACH) is not None
-    if not tasks and not has_foreach:
+    if document.values.get("tasks") in (None, []) and not has_foreach:
         document.fault(("tasks",), "expected at least one task, or a foreach")
     ids = _ids(document, tasks, has_foreach)
     for index, task in tasks:

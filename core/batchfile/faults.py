@@ -42,7 +42,7 @@ def _place(fault: Fault) -> tuple[str, int, int, str]:
 
 def nearest(name: object, known: Iterable[str]) -> str:
     """` (did you mean …?)` where something known is close to `name`, else ` (there are: …)`."""
-    names = sorted(set(known))
+    names = sorted(set(map(str, known)))
     close = difflib.get_close_matches(str(name), names, n=1, cutoff=0.6)
     if close:
         return f" (did you mean {close[0]!r}?)"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -165,13 +166,13 @@ class _Filling:
         if block.max_parallel is not None:
             wanted = Limit("", block.max_parallel, origin=origin)
         if wanted is not None:
-            yield Limit(batch_limit(self._name), wanted.value, origin=wanted.origin)
+            yield replace(wanted, name=batch_limit(self._name))
         by_status = dict(settings.by_status)
         for status, value in (block.max_parallel_by_status or {}).items():
             if value is not None:
                 by_status[status] = Limit("", value, origin=origin)
         for status, limit in by_status.items():
-            yield Limit(status_limit(self._name, status), limit.value, origin=limit.origin)
+            yield replace(limit, name=status_limit(self._name, status))
         if block.foreach is not None:
             yield Limit(items_limit(self._name), block.foreach.max_active, origin=origin)
         if settings.attention is not None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
-from batchdeck.core.agents.dialects.registry import OUTPUT_KINDS
+from batchdeck.core.agents.dialects.names import OutputKind
 from batchdeck.core.batchfile.faults import nearest, shown
 from batchdeck.core.model.agent import AgentKind, PromptVia
 from batchdeck.core.model.batch import INBOX, Interrupt, OnError
@@ -63,8 +63,8 @@ def _pattern(text: str) -> str:
 
 
 def _output_kind(text: str) -> str:
-    if text not in OUTPUT_KINDS:
-        raise wrong(f"{shown(text)!r} is no kind of output{nearest(text, OUTPUT_KINDS)}")
+    if text not in set(OutputKind):
+        raise wrong(f"{shown(text)!r} is no kind of output{nearest(text, OutputKind)}")
     return text
 
 
@@ -124,7 +124,7 @@ Command = Annotated[list[str], Field(min_length=1), AfterValidator(_command)]
 class Block(BaseModel):
     """Keys that nobody knows are refused, and nothing is turned into something else."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(extra="forbid", strict=True, defer_build=True)
 
 
 # ---------------------------------------------------------------- agents

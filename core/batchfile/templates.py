@@ -8,9 +8,6 @@ from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import Any
 
-from jinja2 import StrictUndefined, TemplateError, meta
-from jinja2.sandbox import ImmutableSandboxedEnvironment
-
 from batchdeck.core.batchfile.faults import nearest
 
 PLAIN_NAMES = ("task", "title", "batch")
@@ -24,16 +21,18 @@ class TemplateFault(Exception):
     """A template that cannot be filled in; the message says why."""
 
 
-def _environment() -> ImmutableSandboxedEnvironment:
+@lru_cache(maxsize=1)
+def _environment() -> Any:
+    """Jinja, loaded by the first text that needs it: that takes as long as a small batch file."""
+    from jinja2 import StrictUndefined
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
     environment = ImmutableSandboxedEnvironment(
         undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False
     )
     environment.filters["dirname"] = os.path.dirname
     environment.filters["basename"] = os.path.basename
     return environment
-
-
-_JINJA = _environment()
 
 
 def check(source: str, names: Collection[str]) -> None:
@@ -43,8 +42,10 @@ def check(source: str, names: Collection[str]) -> None:
     """
     if _is_simple(source, names):
         return
+    from jinja2 import TemplateError, meta
+
     try:
-        tree = _JINJA.parse(source)
+        tree = _environment().parse(source)
         _compiled(source)
     except TemplateError as error:
         raise TemplateFault(_words(error)) from None
@@ -62,6 +63,8 @@ def fill(source: str, values: Mapping[str, Any]) -> str:
     """
     if _is_simple(source, values):
         return _SIMPLE.sub(lambda found: str(values[found[1]]), source)
+    from jinja2 import TemplateError
+
     try:
         return str(_compiled(source).render(values))
     except TemplateError as error:
@@ -80,9 +83,9 @@ def _is_simple(source: str, names: Collection[str]) -> bool:
 
 @lru_cache(maxsize=512)
 def _compiled(source: str) -> Any:
-    return _JINJA.from_string(source)
+    return _environment().from_string(source)
 
 
-def _words(error: TemplateError) -> str:
+def _words(error: Any) -> str:
     line = getattr(error, "lineno", None)
     return f"{error.message}" + (f" (line {line} of the template)" if line else "")

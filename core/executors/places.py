@@ -69,7 +69,7 @@ def _as_key(name: str) -> str:
 
 def _spelling(text: str, real: str) -> str:
     """The path as a person wrote it, absolute; what cannot be shown or is roundabout, resolved."""
-    absolute = os.path.join(os.getcwd(), text)
+    absolute = text if os.path.isabs(text) else os.path.join(os.getcwd(), text)
     if ".." in absolute.split(os.sep):
         return real
     return os.path.normpath(absolute)

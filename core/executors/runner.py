@@ -345,6 +345,8 @@ class Watch:
         """Returns when there is no process left."""
         while self._reap():
             self._alarm.wait(self._act(time.monotonic()))
+        if sys.platform != "linux":
+            self._signal_group(signal.SIGKILL)  # what is left of it is nobody's child of ours
 
     def record(self) -> dict[str, object]:
         seconds = round(time.monotonic() - self._began, 3)

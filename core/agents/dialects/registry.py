@@ -10,6 +10,7 @@ from batchdeck.core.agents.dialects.claude import Claude
 from batchdeck.core.agents.dialects.codex import Codex
 from batchdeck.core.agents.dialects.dialect import Dialect
 from batchdeck.core.agents.dialects.gemini import Gemini
+from batchdeck.core.agents.dialects.names import OutputKind
 from batchdeck.core.agents.dialects.opencode import OpenCode
 from batchdeck.core.agents.dialects.plain import JsonLines, Text
 from batchdeck.core.model.agent import Agent
@@ -19,15 +20,13 @@ LINE_CAP = 16 * 1024 * 1024
 """Bytes of one line that are read; stream JSON holds whole pictures."""
 
 DIALECTS: dict[str, Callable[[Agent], Dialect]] = {
-    "text": Text,
-    "jsonl": JsonLines,
-    "claude-stream-json": Claude,
-    "codex-json": Codex,
-    "gemini-stream-json": Gemini,
-    "opencode-json": OpenCode,
+    OutputKind.TEXT: Text,
+    OutputKind.JSON_LINES: JsonLines,
+    OutputKind.CLAUDE: Claude,
+    OutputKind.CODEX: Codex,
+    OutputKind.GEMINI: Gemini,
+    OutputKind.OPENCODE: OpenCode,
 }
-
-OUTPUT_KINDS = frozenset(DIALECTS)
 
 
 class Reading:

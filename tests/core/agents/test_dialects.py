@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batchdeck.core.agents.adapter import Outcome
-from batchdeck.core.agents.dialects.registry import DIALECTS, OUTPUT_KINDS, outcome_of
+from batchdeck.core.agents.dialects.names import OutputKind
+from batchdeck.core.agents.dialects.registry import DIALECTS, outcome_of
 from batchdeck.core.model.agent import Agent, AgentKind
 from batchdeck.core.model.turn import TurnState
 
@@ -158,6 +159,10 @@ def test_a_last_line_without_a_newline_counts(tmp_path: Path) -> None:
     assert outcome_of(agent(CODEX), output, 0).state is TurnState.SUCCEEDED
 
 
+def test_every_kind_of_output_has_its_dialect() -> None:
+    assert set(DIALECTS) == set(OutputKind)
+
+
 EVENTS = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=8),
     lambda inner: (
@@ -179,7 +184,7 @@ EVENTS = st.recursive(
 )
 
 
-@given(st.sampled_from(sorted(OUTPUT_KINDS)), st.lists(EVENTS | st.binary(), max_size=5))
+@given(st.sampled_from(sorted(OutputKind)), st.lists(EVENTS | st.binary(), max_size=5))
 def test_nothing_that_a_program_writes_makes_a_dialect_fail(kind: str, events: list[Any]) -> None:
     outcome = told(kind, 0, *events)
 
