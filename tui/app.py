@@ -13,6 +13,7 @@ from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.dom import DOMNode
 from textual.filter import LineFilter
+from textual.reactive import reactive
 from textual.screen import Screen
 from textual.timer import Timer
 from textual.worker import WorkerFailed
@@ -71,6 +72,9 @@ class DeckApp(App[Leave]):
         Binding("ctrl+c", "help_quit", show=False, system=True),
     ]
 
+    view: reactive[DeckView] = reactive(DeckView(), repaint=False, init=False)
+    """The latest view; every screen is drawn from it."""
+
     def __init__(
         self,
         deck: Deck,
@@ -86,7 +90,6 @@ class DeckApp(App[Leave]):
         self.drafts: dict[str, str] = {}
         """What is written and not sent, by whom it is for."""
         self.own_themes: tuple[str, ...] = ()
-        self.view = DeckView()
         self._report_crash = report_crash
         self._control_filter = ControlFilter()
         self._limit_steps = LimitSteps()
@@ -137,7 +140,7 @@ class DeckApp(App[Leave]):
         self._tick = self.set_interval(1.0, self._show_scene, pause=True)
         self._follow_view()
         if self._faults:
-            self.say("; ".join(self._faults), Tone.ALERT)
+            self.call_after_refresh(self.say, "; ".join(self._faults), Tone.ALERT)
 
     # down: views
 
@@ -146,14 +149,16 @@ class DeckApp(App[Leave]):
         view = self.deck.view
         while True:
             self.view = view
-            self._show_scene()
-            self._leave_when_drained()
             await asyncio.sleep(VIEW_REST_SECONDS)
             try:
                 view = await self.deck.wait_newer(view.revision)
             except BatchdeckError as lost:
                 self.exit(return_code=lost.exit_code, message=Text(lost.message))
                 return
+
+    def watch_view(self) -> None:
+        self._show_scene()
+        self._leave_when_drained()
 
     def _show_scene(self) -> None:
         """Gives every open screen the view as it stands at this moment."""

@@ -57,10 +57,12 @@ def _asks(view: DeckView) -> list[Need]:
 
 
 def _lost(view: DeckView) -> list[Need]:
+    state = TurnState.LOST  # looked up once: this walks over every turn
+    lost = [turn for turn in view.turns.values() if turn.state is state]
     return [
         Need(NeedKind.LOST, f"turn:{turn.id}", turn.error or "lost", turn.ended_ms or 0, turn.id)
-        for turn in view.turns.values()
-        if turn.state is TurnState.LOST and _is_latest(turn, view)
+        for turn in lost
+        if _is_latest(turn, view)
     ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from batchdeck.core.model.turn import LIVE, Turn, TurnState
@@ -61,16 +61,17 @@ class TurnOrder:
             moved |= self._renew(turn_id, before.turns.get(turn_id), view.turns.get(turn_id))
         return moved
 
-    def _changed(self, before: DeckView, touched: frozenset[int]) -> Iterator[int]:
-        tasks = _changed_ids(before.tasks, self._view.tasks) if self._filter else set()
-        if before.turns is self._view.turns and not tasks:
-            yield from touched
-            return
+    def _changed(self, before: DeckView, touched: frozenset[int]) -> set[int]:
+        """Ids of the turns that may stand elsewhere now, those that are gone included."""
         old, new = before.turns, self._view.turns
-        for turn_id, turn in new.items():
-            if turn is not old.get(turn_id) or turn_id in touched or turn.task in tasks:
-                yield turn_id
-        yield from [turn_id for turn_id in old if turn_id not in new]
+        changed = _changed_ids(old, new) | touched
+        if old is not new:
+            changed |= old.keys() - new.keys()
+        tasks = _changed_ids(before.tasks, self._view.tasks) if self._filter else set()
+        if tasks:
+            # a filter may ask for the status of a task, whose turn is the same as before
+            changed |= {turn.id for turn in new.values() if turn.task in tasks}
+        return changed
 
     def _renew(self, turn_id: int, old: Turn | None, new: Turn | None) -> bool:
         if old is not None and old.state is TurnState.QUEUED:
@@ -119,4 +120,5 @@ def _remove(ordered: list[Any], key: Any) -> None:
 def _changed_ids(old: Mapping[int, object], new: Mapping[int, object]) -> set[int]:
     if old is new:
         return set()
-    return {key for key, value in new.items() if value is not old.get(key)}
+    known = old.get
+    return {key for key, value in new.items() if value is not known(key)}

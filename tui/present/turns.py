@@ -108,7 +108,8 @@ def _doing(turn: Turn, scene: Scene) -> str:
         parts.append("is being stopped")
     pulse = scene.view.pulses.get(turn.id)
     if pulse is None:
-        return ": ".join((" · ".join([*parts, "no output yet"]), turn.title or "…"))
+        words = " · ".join([*parts, "no output yet"])
+        return f"{words}: {turn.title}" if turn.title else words
     silence = scene.now_ms - pulse.at_ms
     agent = scene.view.agents.get(turn.agent)
     if agent is not None and silence > agent.quiet_seconds * 1_000:

@@ -70,6 +70,7 @@ class VirtualTable(ScrollView, Generic[Key], can_focus=True):
         self.empty_words = ""
         """What stands there when there is no row."""
         self._placed: tuple[Placed, ...] = ()
+        self._placed_width = 0
         self._keys: Sequence[Key] = ()
         self._waiting_keys: Sequence[Key] | None = None
         self._draw: Callable[[Key], Row] = lambda key: ()
@@ -200,6 +201,13 @@ class VirtualTable(ScrollView, Generic[Key], can_focus=True):
 
     # how it is painted
 
+    def render_lines(self, crop: Region) -> list[Strip]:
+        # a scrollbar that comes or goes changes the width, and no event tells
+        if self._placed_width != self.size.width:
+            self._placed_width = self.size.width
+            self._placed = place_columns(self._columns, self.size.width - _MARK)
+        return super().render_lines(crop)
+
     def render_line(self, y: int) -> Strip:
         header = self._header_lines
         if y < header:
@@ -276,7 +284,6 @@ class VirtualTable(ScrollView, Generic[Key], can_focus=True):
     # what the operator does
 
     def on_resize(self) -> None:
-        self._placed = place_columns(self._columns, self.size.width - _MARK)
         self._painted.clear()
         self._resize_virtually()
         self._keep_in_sight()

@@ -1,0 +1,46 @@
+"""The operator's own keys: used, or reported and left out."""
+
+from __future__ import annotations
+
+import pytest
+
+from batchdeck.tui.keys import read_keymap, shown_keys
+from batchdeck.tui.settings import ScreenSettings
+from tests.support.screen import screen_text, until_gone, until_shown
+from tests.support.stub_deck import StubDeck
+from tests.tui.examples import busy_view, shown
+
+
+def test_keys_are_named_as_textual_names_them() -> None:
+    assert read_keymap({"help": "f1,?"}) == ({"help": "f1,question_mark"}, [])
+    assert shown_keys("f1,question_mark") == "f1 ?"
+
+
+@pytest.mark.parametrize(
+    ("keymap", "fault"),
+    [
+        ({"halp": "f1"}, "keymap: there is no action 'halp'; did you mean help?"),
+        ({"help": "x"}, "keymap: x for help is already stop"),
+        ({"help": "j"}, "keymap: j for help is already a move"),
+        ({"help": ""}, "keymap: help needs a key"),
+        ({"help": "f5", "why": "f5"}, "keymap: f5 for why is already help"),
+    ],
+)
+def test_a_key_that_cannot_be_used_is_reported(keymap: dict[str, str], fault: str) -> None:
+    _, faults = read_keymap(keymap)
+    assert faults == [fault]
+
+
+@pytest.mark.anyio
+async def test_a_remapped_key_acts_and_help_shows_it() -> None:
+    settings = ScreenSettings(keymap={"why": "f6", "halp": "f1"})
+    async with shown(StubDeck(busy_view()), (120, 60), settings) as (app, pilot):
+        await until_shown(pilot, "there is no action 'halp'")
+        await pilot.press("f6")
+        await until_shown(pilot, "It does not wait for a slot")
+        await pilot.press("escape")
+        await until_gone(pilot, "It does not wait for a slot")
+        await pilot.press("w")
+        await pilot.press("question_mark")
+        await until_shown(pilot, "Show every key.")
+        assert any("f6" in line and "gate" in line for line in screen_text(app).splitlines())
