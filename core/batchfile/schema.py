@@ -88,6 +88,15 @@ def _address(text: str) -> str:
     return text
 
 
+def _safe_address(text: str) -> str:
+    """An address that a token may be sent to."""
+    if re.match(r"http://(?:localhost|127(?:\.\d+){3}|\[::1\])(?:[:/]|$)", text):
+        return text
+    if not re.fullmatch(r"https://[^\s/]+\S*", text):
+        raise wrong(f"{shown(text)!r}: expected https:// (http:// only for this machine)")
+    return text
+
+
 def _span(value: Any) -> Any:
     """Seconds as one number, or as the lowest and the highest."""
     ends = value if isinstance(value, list) else [value, value]
@@ -245,7 +254,7 @@ class Retention(Block):
 
 class TrackerBlock(Block):
     kind: Annotated[str, Field(pattern="^(github|gitea)$")]
-    base_url: Address | None = None
+    base_url: Annotated[str, AfterValidator(_safe_address)] | None = None
     token_env: Variable | None = None
 
 

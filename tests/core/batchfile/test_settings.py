@@ -141,6 +141,29 @@ def test_a_faulty_block_in_a_guide_is_placed_in_its_file(
     assert refused.value.message.startswith(f"{project}/AGENTS.md:{expected}")
 
 
+@pytest.mark.parametrize(
+    ("address", "is_safe"),
+    [
+        ("https://git.example/api", True),
+        ("http://localhost:3000", True),
+        ("http://127.0.0.1", True),
+        ("http://[::1]:80/x", True),
+        ("http://git.example", False),
+        ("http://127.0.0.1.example", False),
+        ("http://localhost.example", False),
+        ("git.example", False),
+    ],
+)
+def test_a_tracker_is_reached_safely(project: Path, address: str, is_safe: bool) -> None:
+    deck(project, f"tracker: {{kind: gitea, base_url: '{address}'}}\n")
+
+    if is_safe:
+        assert settings(project).tracker is not None
+    else:
+        with pytest.raises(BatchFileFaults, match="expected https://"):
+            settings(project)
+
+
 def test_the_faults_of_all_files_are_shown_at_once(project: Path) -> None:
     deck(
         project,
