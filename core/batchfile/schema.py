@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic_core import PydanticCustomError
 
 from batchdeck.core.agents.dialects.names import OutputKind
+from batchdeck.core.agents.dialects.patterns import compiled
 from batchdeck.core.batchfile.faults import nearest, shown
 from batchdeck.core.model.agent import AgentKind, PromptVia
 from batchdeck.core.model.batch import INBOX, Interrupt, OnError
@@ -56,8 +57,8 @@ def _limit(number: Any) -> int:
 
 def _pattern(text: str) -> str:
     try:
-        re.compile(text, re.MULTILINE)
-    except (re.error, OverflowError, RecursionError) as error:
+        compiled(text)
+    except ValueError as error:
         raise wrong(f"{shown(text)!r} is no regular expression: {error}") from None
     return text
 

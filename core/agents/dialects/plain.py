@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
 
 from batchdeck.core.agents.adapter import Outcome
 from batchdeck.core.agents.dialects.dialect import LastWords, failed, incomplete, succeeded
+from batchdeck.core.agents.dialects.patterns import compiled
 from batchdeck.core.model.agent import Agent
 from batchdeck.core.text import decode
 
@@ -47,7 +47,7 @@ class Text:
 class _Search:
     def __init__(self, pattern: str | None) -> None:
         self.words = pattern or ""
-        self.pattern = re.compile(pattern, re.MULTILINE) if pattern else None
+        self.pattern = compiled(pattern) if pattern else None
         self.found = False
 
     def look(self, text: str) -> None:

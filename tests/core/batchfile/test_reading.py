@@ -256,6 +256,12 @@ def test_an_unknown_preset_is_refused_with_the_nearest() -> None:
         example("cluade")
 
 
+def test_a_pattern_that_a_later_python_may_read_differently_is_no_fault(tmp_path: Path) -> None:
+    spec = read(tmp_path, SMALL.replace("kind: demo", "kind: demo, success_pattern: '[[a]'"))
+
+    assert spec.agents["a"].success_pattern == "[[a]"
+
+
 def test_escapes_in_a_title_stay_outside(tmp_path: Path) -> None:
     text = SMALL.replace("prompt: p", 'title: "a\\e[31mb\\nc", prompt: p')
 
