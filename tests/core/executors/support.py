@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from batchdeck.core.executors.executor import Launch
+from batchdeck.core.executors.processes import signal_marked
 
 PROGRAM = Path(__file__).parents[2] / "support" / "scripted_agent.py"
 PATIENCE = 20.0
@@ -50,6 +52,16 @@ def left(attempt: str) -> list[int]:
         if marked and entry.name.isdigit():
             found.append(int(entry.name))
     return found
+
+
+def census(folder: Path) -> Iterator[None]:
+    """Around a test: nothing of the attempts in `folder` may be left after it."""
+    yield
+    attempts = [run.name for run in (folder / "runs").glob("*")]
+    found = {attempt: pids for attempt in attempts if (pids := left(attempt))}
+    for attempt in found:
+        signal_marked(attempt, signal.SIGKILL)
+    assert found == {}
 
 
 def until(condition: Callable[[], object]) -> None:
