@@ -12,7 +12,7 @@ from pathlib import Path
 import anyio.to_thread
 import pytest
 
-from batchdeck.core.executors import runner
+from batchdeck.core.executors import local, processes, runner
 from batchdeck.core.executors.executor import Alive, Ended, Record
 from batchdeck.core.executors.local import LocalExecutor
 from batchdeck.core.model.turn import AttemptEnd
@@ -113,3 +113,36 @@ async def test_a_runner_has_nothing_of_its_supervisor_open(tmp_path: Path) -> No
     assert os.readlink(f"/proc/{started['runner']}/cwd") == "/"
     await executor.stop(given.run)
     await executor.wait(given.run)
+
+
+@pytest.fixture
+def without_pidfd(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a system that has none."""
+    monkeypatch.setattr(processes, "HAVE_PIDFD", False)
+    monkeypatch.setattr(local, "HAVE_PIDFD", False)
+
+
+@pytest.mark.usefixtures("without_pidfd")
+async def test_without_pidfd_an_attempt_is_awaited_all_the_same(tmp_path: Path) -> None:
+    executor = LocalExecutor()
+    given = launch(tmp_path, "exit=3")
+
+    await executor.start(given)
+    found = await executor.wait(given.run)
+
+    assert isinstance(found, Ended)
+    assert found.record.code == 3
+
+
+@pytest.mark.usefixtures("without_pidfd")
+async def test_without_pidfd_an_adopted_attempt_stops_by_its_file(tmp_path: Path) -> None:
+    run = await anyio.to_thread.run_sync(
+        start_under_a_supervisor_and_kill_it, tmp_path, "sleep=600"
+    )
+    executor = LocalExecutor()
+
+    await executor.stop(run)
+    found = await executor.wait(run)
+
+    assert isinstance(found, Ended)
+    assert found.record.end is AttemptEnd.STOPPED
