@@ -182,7 +182,7 @@ class Engine:
         with anyio.CancelScope(shield=True):
             if self._start_work is not None:
                 await self._save(self._start_work)
-                self._remember(self._start_work)
+                self._remember(self._start_work, publish=True)
             while not (self._closing and not self._inbox):
                 await self._something_to_do()
                 await self._round()
@@ -221,7 +221,7 @@ class Engine:
             self._writing = False
         self._state.fault = None
         self._refusals = 0
-        self._remember(work)
+        self._remember(work, publish=bool(receipts))
         self._answer(receipts)
         self._launch(work)
 
@@ -318,11 +318,11 @@ class Engine:
 
     # -- after a transaction
 
-    def _remember(self, work: Work) -> None:
+    def _remember(self, work: Work, *, publish: bool) -> None:
         for due in work.due:
             heapq.heappush(self._due, due)
         self._state.revision += 1
-        if self._awaited:
+        if self._awaited or publish or self._ends:
             self._publish()
         else:
             self._view_is_old = True

@@ -72,6 +72,7 @@ async def open_deck(
         stack.push_async_callback(_close, reading)
         reader = Reader(reading, paths)
         engine = Engine(writer, reader, state, clock, options)
+        failure: Exception | None = None
         async with anyio.create_task_group() as roles:
             dispatcher = Dispatcher(adapters, engine.post)
             engine.dispatcher = dispatcher
@@ -85,10 +86,14 @@ async def open_deck(
             engine.admit()
             try:
                 yield engine
+            except Exception as error:  # noqa: BLE001 - raised again below, outside of the group
+                failure = error
             finally:
                 with anyio.CancelScope(shield=True):
                     await _leave(engine, dispatcher, writer)
                 roles.cancel_scope.cancel()
+        if failure is not None:
+            raise failure
 
 
 async def _dispatch(dispatcher: Dispatcher, *, task_status: anyio.abc.TaskStatus[None]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from batchdeck.core.agents.adapter import Outcome
+from batchdeck.core.deck.restoring import sync_holds
 from batchdeck.core.deck.tasks import decide_task
 from batchdeck.core.deck.turns import put_hold, refresh_next, requeue
 from batchdeck.core.deck.work import Work
@@ -95,6 +96,7 @@ def _wait_for_answer(work: Work, turn: Turn, outcome: Outcome) -> None:
     )
     work.state.next.ask += 1
     work.put_ask(ask, is_open=True)
+    sync_holds(work.scheduler, work.view)
     if turn.task is not None and turn.trigger in DECIDES_TASK:
         work.set_status(turn.task, Status.BLOCKED)
     work.emit("ask.opened", turn, ask=str(ask.id), question=ask.question, choices=ask.choices)
@@ -145,6 +147,7 @@ def _close_asks(work: Work, turn: Turn) -> None:
     for ask in [ask for ask in work.state.asks.values() if ask.turn == turn.id]:
         closed = evolve(ask, state=AskState.CANCELLED, answered_ms=work.now_ms)
         work.put_ask(closed, is_open=False)
+    sync_holds(work.scheduler, work.view)
 
 
 def _after_end(work: Work, turn: Turn) -> None:

@@ -145,12 +145,26 @@ def complete_task(work: Work, parent: Task) -> None:
     for child_id in work.state.children.get(parent.id, ()):
         child = work.state.tasks[child_id]
         if child.status is Status.FAILED and child.error == dependency_error(parent):
-            child = work.set_status(child.id, Status.READY)
-            begin_task(work, child)
+            _bring_back(work, child)
         for turn in queued_turns(work, child):
             left = work.state.open_dependencies(child.depends_on)
             if left != turn.depends_on:
                 work.requeue_changed(evolve(turn, depends_on=left))
+
+
+def _bring_back(work: Work, task: Task) -> None:
+    """READY again, with those that failed only because of it, unless another it needs failed."""
+    needed = [work.state.tasks[parent] for parent in task.depends_on]
+    failed = [parent for parent in needed if parent.status is Status.FAILED]
+    if failed:
+        work.put_task(evolve(task, error=dependency_error(failed[0])))
+        return
+    task = work.set_status(task.id, Status.READY)
+    begin_task(work, task)
+    for child_id in work.state.children.get(task.id, ()):
+        child = work.state.tasks[child_id]
+        if child.status is Status.FAILED and child.error == dependency_error(task):
+            _bring_back(work, child)
 
 
 def begin_task(

@@ -63,7 +63,18 @@ def queue_turn(
         work.add_message(turn, Role.OPERATOR, text)
     work.emit("turn.queued", turn, trigger=trigger, position=turn.position)
     work.refresh(turn)
+    if position is not None:
+        _step_behind(work, turn)
     return turn
+
+
+def _step_behind(work: Work, turn: Turn) -> None:
+    """Turns of the same target or conversation that are no longer first leave the scheduler."""
+    for name in work.state.sequence_names(turn):
+        for member in work.state.sequences.get(name, ()):
+            other = work.state.turns[member]
+            if other.id != turn.id and other.state is TurnState.QUEUED:
+                work.refresh(other)
 
 
 def claim(work: Work, turn: Turn, forced: tuple[str, ...] = (), by: str | None = None) -> Turn:

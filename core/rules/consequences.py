@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from batchdeck.core.model.gate import Gate, Holder
 from batchdeck.core.model.task import SETTLED
@@ -72,7 +72,7 @@ def _latest_of(view: DeckView, conversation: int | None) -> Turn | None:
 
 def would_wait(view: DeckView, turn: Turn, now_ms: int) -> BusyAnswer:
     """What a message (see `message_turn`) would wait for if it were sent now."""
-    gates = shut(evaluate(turn, view, now_ms))
+    gates = shut(evaluate(turn, _with_sequences(view, turn), now_ms))
     queued = sum(
         1
         for other in view.turns.values()
@@ -90,6 +90,27 @@ def would_wait(view: DeckView, turn: Turn, now_ms: int) -> BusyAnswer:
         holders=tuple(seen.values()),
         passable=bool(gates) and passable(gates),
     )
+
+
+def _with_sequences(view: DeckView, turn: Turn) -> DeckView:
+    """The view with all turns of the message's target and conversation in order.
+
+    A view keeps only those with more than one member; the message would be one more.
+    """
+    names = {f"conversation:{turn.conversation}": "conversation"}
+    if turn.target is not None:
+        names[f"target:{turn.target}"] = "target"
+    in_order = dict(view.in_order)
+    for name, field in names.items():
+        wanted = getattr(turn, field)
+        members = [
+            other
+            for other in view.turns.values()
+            if getattr(other, field) == wanted and other.ended_ms is None
+        ]
+        members.sort(key=lambda other: (other.position, other.id))
+        in_order[name] = tuple(other.id for other in members)
+    return replace(view, in_order=in_order)
 
 
 def finished_task(view: DeckView, task: int | None) -> bool:

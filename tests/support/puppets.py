@@ -1,0 +1,129 @@
+"""Agents whose attempts begin and end exactly when a test says so."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from batchdeck.core.agents.adapter import Assignment, Control, Outcome, Question
+from batchdeck.core.commands import AddBatch, Receipt
+from batchdeck.core.deck.engine import Engine
+from batchdeck.core.deck.opening import open_deck
+from batchdeck.core.deck.options import DeckOptions
+from batchdeck.core.model.agent import AgentKind
+from batchdeck.core.model.spec import BatchSpec
+from batchdeck.core.model.turn import AttemptEnd, TurnState
+from batchdeck.core.paths import DeckPaths
+from batchdeck.core.view import DeckView
+
+
+class Puppets:
+    """An adapter of which every attempt waits for the test."""
+
+    def __init__(self, outlives: bool = False) -> None:
+        self.outlives = outlives
+        self.assignments: dict[int, Assignment] = {}
+        """The latest attempt of each turn that has begun, by turn."""
+        self.begun: list[int] = []
+        self._ends: dict[int, tuple[anyio.Event, list[Outcome]]] = {}
+        self._news = anyio.Event()
+        self.fenced: set[Path] = set()
+
+    async def run(self, assignment: Assignment, control: Control) -> Outcome:
+        turn = assignment.turn
+        self.assignments[turn] = assignment
+        self.begun.append(turn)
+        ended, outcome = self._ends[turn] = (anyio.Event(), [])
+        control.started(None)
+        self._tell()
+        async with anyio.create_task_group() as waiting:
+            waiting.start_soon(self._until_stopped, control, ended)
+            await ended.wait()
+            waiting.cancel_scope.cancel()
+        if outcome:
+            return outcome[0]
+        return Outcome(TurnState.CANCELLED, AttemptEnd.STOPPED, exit_code=-15)
+
+    async def adopt(self, assignment: Assignment, control: Control) -> Outcome:
+        return await self.run(assignment, control)
+
+    def never_started(self, run: Path) -> bool:
+        return not self.outlives or run in self.fenced
+
+    async def _until_stopped(self, control: Control, ended: anyio.Event) -> None:
+        await control.stop.wait()
+        ended.set()
+
+    def _tell(self) -> None:
+        news, self._news = self._news, anyio.Event()
+        news.set()
+
+    async def until_begun(self, *turns: int) -> None:
+        """Waits until these turns have begun."""
+        while not set(turns) <= set(self.begun):
+            await self._news.wait()
+
+    def end(self, turn: int, state: TurnState = TurnState.SUCCEEDED, **fields: Any) -> None:
+        """Has a turn's attempt end."""
+        ended, outcome = self._ends[turn]
+        default = 0 if state is TurnState.SUCCEEDED else 1
+        outcome.append(Outcome(state, exit_code=fields.pop("exit_code", default), **fields))
+        ended.set()
+
+    def ask(self, turn: int, question: str, *choices: str) -> None:
+        """Has a turn's attempt end with a question."""
+        self.end(turn, TurnState.WAITING, question=Question(question, choices))
+
+
+class Bench:
+    """An open deck with puppets, and the few words that tests need."""
+
+    def __init__(self, deck: Engine, puppets: Puppets) -> None:
+        self.deck = deck
+        self.puppets = puppets
+
+    @property
+    def view(self) -> DeckView:
+        return self.deck.view
+
+    async def add(self, spec: BatchSpec) -> Receipt:
+        receipt = await self.deck.submit(AddBatch(spec=spec))
+        assert receipt.accepted, receipt.message
+        return receipt
+
+    async def until(self, holds: Any) -> DeckView:
+        """Waits until something holds of the view."""
+        view = self.deck.view
+        with anyio.fail_after(10):
+            while not holds(view):
+                view = await self.deck.wait_newer(view.revision)
+        return view
+
+    async def end(self, turn: int, state: TurnState = TurnState.SUCCEEDED, **fields: Any) -> None:
+        """Ends an attempt, and waits until the turn is no longer running."""
+        with anyio.fail_after(10):
+            await self.puppets.until_begun(turn)
+        self.puppets.end(turn, state, **fields)
+        await self.until(
+            lambda view: turn not in view.live and turn in view.turns and view.turns[turn].attempts
+        )
+
+    async def kinds(self, after: int = 0) -> list[str]:
+        """The kinds of the events after a `seq`."""
+        return [event.kind for event in await self.deck.events(after, 10_000)]
+
+
+@asynccontextmanager
+async def bench(
+    folder: Path, puppets: Puppets | None = None, **options: Any
+) -> AsyncIterator[Bench]:
+    """A deck in a folder, dispatching to puppets."""
+    puppets = puppets or Puppets()
+    paths = DeckPaths(folder / ".batchdeck")
+    adapters = {AgentKind.DEMO: puppets, AgentKind.COMMAND: puppets}
+    async with open_deck(paths, DeckOptions(**options), adapters) as deck:
+        yield Bench(deck, puppets)
