@@ -297,6 +297,7 @@ ACTIONS: tuple[Action, ...] = (
         "deck",
         changes=True,
     ),
+    Action("help", "help", "Show every key.", "question_mark", "?", "program", in_bar=True),
     Action(
         "palette",
         "command",
@@ -307,7 +308,6 @@ ACTIONS: tuple[Action, ...] = (
         in_bar=True,
         in_palette=False,
     ),
-    Action("help", "help", "Show every key.", "question_mark", "?", "program", in_bar=True),
     Action(
         "next_part",
         "next part",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from batchdeck.core.commands import Drain, PutHold, ReleaseHold, RetryTask, StopTurn
 from batchdeck.core.model.limit import GLOBAL, agent_limit, status_limit
-from batchdeck.core.model.turn import Turn
+from batchdeck.core.model.turn import Turn, TurnState
 from batchdeck.tui.actions import Focus, Standpoint
 from batchdeck.tui.present.cells import Tone
 from batchdeck.tui.present.turns import state_word, what
@@ -68,13 +68,13 @@ def _stop(screen: ActingScreen, at: Standpoint) -> None:
     if at.turn is None:
         return
     turn, app = at.turn, screen.deck_app
-    word = "Stop" if turn.started_ms is not None else "Cancel"
+    word, past = ("Cancel", "cancelled") if turn.state is TurnState.QUEUED else ("Stop", "stopped")
     name = f"#{turn.id} {screen.scene.name_of(turn)}"
     app.ask_first(
         f"{word} {name}?",
         f"{turn.agent}: {what(turn, screen.scene)}",
         word,
-        lambda: app.carry_out(StopTurn(turn=turn.id), f"{name} is stopped"),
+        lambda: app.carry_out(StopTurn(turn=turn.id), f"{name} is {past}"),
     )
 
 

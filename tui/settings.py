@@ -15,6 +15,8 @@ class ScreenSettings:
     user_themes: Path | None = None
     """A folder with themes of the operator's own."""
     animations: bool = False
+    bell: bool = True
+    """The terminal's bell when a turn asks something."""
     read_only: bool = False
     """The screen shows and changes nothing."""
     attached: bool = False

@@ -256,3 +256,19 @@ async def test_the_prompt_shows_the_refusal_until_the_view_has_caught_up() -> No
         await ask(app, pilot)
         await until_shown(pilot, "coder is busy")
         await until_shown(pilot, "coder is free", 1.0)
+
+
+async def test_a_late_second_enter_does_not_open_what_lies_below() -> None:
+    deck = busy_deck()
+    async with shown(deck) as (app, pilot):
+        app.screen.query_one(TurnTable).move_to(1)
+        await pilot.press("m", "x", "enter")
+        await until_shown(pilot, "coder is busy")
+        app.simulate_key("enter")
+        await until(pilot, lambda: len(app.screen_stack) == 1)
+        app.simulate_key("enter")
+        await pilot.pause(0.1)
+        assert len(app.screen_stack) == 1
+        await pilot.pause(0.3)
+        await pilot.press("enter")
+        await until_shown(pilot, "running  #1 T-1")

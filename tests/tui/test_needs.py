@@ -75,3 +75,12 @@ async def test_a_hold_is_released_and_a_lost_task_tried_again() -> None:
         await until(pilot, lambda: len(deck.commands) == 2)
         kinds = {type(command) for command in deck.commands}
         assert kinds == {ReleaseHold, RetryTask}
+
+
+async def test_a_new_question_is_told_at_once_wherever_the_operator_is() -> None:
+    deck = StubDeck(busy_view(asks={}))
+    async with shown(deck) as (_, pilot):
+        await pilot.press("e")
+        deck.publish(busy_view())
+        await until_shown(pilot, '#408 T-408 asks: may I run "make deploy"? (! answers)')
+        await until_shown(pilot, "! 1 needs you")

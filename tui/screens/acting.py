@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import monotonic
+
 from textual.binding import Binding, BindingType
 
 from batchdeck.tui.actions import ACTIONS, BY_ID, Focus, Standpoint, why_off
@@ -10,6 +12,7 @@ from batchdeck.tui.present.cells import Tone
 from batchdeck.tui.screens.live import LiveScreen
 from batchdeck.tui.widgets.action_bar import ActionBar
 
+_ECHO_SECONDS = 0.3
 _SPOKEN = {"limit.raise": ("+ -", "limit")}
 """Two actions that the bar shows as one."""
 
@@ -58,6 +61,8 @@ class ActingScreen(LiveScreen[None]):
         self.query_one(ActionBar).say(text, tone)
 
     def action_do(self, action_id: str) -> None:
+        if action_id == "open" and monotonic() - self.deck_app.finished_at < _ECHO_SECONDS:
+            return  # a second enter that was meant for the dialog
         at = self.standpoint()
         reason = why_off(BY_ID[action_id], at)
         if reason is not None:

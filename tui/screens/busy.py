@@ -55,7 +55,9 @@ class BusyScreen(LiveModal[Receipt | None]):
             yield Static(id="standing", markup=False)
             yield Static(id="consequences", markup=False)
             yield Static(Content(self._quoted()), id="text", markup=False)
-            yield Static(id="remark", markup=False)
+            remark = Static(id="remark", markup=False)
+            remark.display = False
+            yield remark
             with ChoiceRow():
                 yield Choice("Add to queue", "enter", id="queue")
                 yield Choice("Next in queue", "n", id="next")

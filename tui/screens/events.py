@@ -1,4 +1,4 @@
-"""What happened on the deck, the latest last."""
+"""What happened on the deck, the latest last; each entry opens its turn."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ from typing import ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.content import Content
 
 from batchdeck.core.model.event import Event
-from batchdeck.tui.present.cells import Row, Tone
+from batchdeck.tui.actions import Focus, Standpoint
+from batchdeck.tui.present.cells import Row
 from batchdeck.tui.present.columns import ANY_WIDTH, Column
 from batchdeck.tui.present.happenings import event_row
 from batchdeck.tui.present.scene import Scene
-from batchdeck.tui.screens.live import LiveScreen
+from batchdeck.tui.screens.acting import ActingScreen, bindings_of, hints_for
 from batchdeck.tui.widgets.action_bar import ActionBar
 from batchdeck.tui.widgets.headline import Headline
 from batchdeck.tui.widgets.virtual_table import VirtualTable
@@ -28,18 +29,16 @@ _COLUMNS = (
     Column("task", 10, drop=2),
     Column("what", 24, most=ANY_WIDTH),
 )
+_LEFT_OUT = ("limit.raise", "limit.lower", "filter", "events", "next_part", "previous_part")
 
 
 class EventTable(VirtualTable[int]):
     """The events by their number."""
 
 
-class EventsScreen(LiveScreen[None]):
+class EventsScreen(ActingScreen):
     AUTO_FOCUS = "EventTable"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,e,q", "dismiss", "Back", show=False),
-        Binding("enter", "open", "Open its turn", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(*_LEFT_OUT)
 
     def __init__(self) -> None:
         super().__init__()
@@ -54,18 +53,37 @@ class EventsScreen(LiveScreen[None]):
         table = self.query_one(EventTable)
         table.border_title = Content("events")
         table.empty_words = "nothing has happened yet"
-        self.query_one(ActionBar).hints = (("enter", "open its turn"), ("esc", "back"))
+        self.query_one(ActionBar).hints = (("esc", "back"), *hints_for(Focus.TURNS, *_LEFT_OUT))
         self._read_on()
 
     def watch_scene(self, before: Scene, scene: Scene) -> None:
         if self.ready and before.view is not scene.view:
             self._read_on()
 
+    @on(VirtualTable.Opened)
+    def _open_row(self) -> None:
+        self.action_do("open")
+
+    def standpoint(self) -> Standpoint:
+        """The keys are about the turn of the event under the cursor."""
+        seq = self.query_one(EventTable).cursor_key
+        event = None if seq is None else self._events.get(seq)
+        turn = None if event is None or event.turn is None else event.turn
+        return Standpoint(
+            view=self.scene.view,
+            focus=Focus.TURNS,
+            turn=None if turn is None else self.scene.view.turns.get(turn),
+            read_only=self.deck_app.settings.read_only,
+        )
+
+    def go_back(self) -> None:
+        self.dismiss()
+
     @work(exclusive=True, group="events")
     async def _read_on(self) -> None:
         latest = max(self._events, default=-_PAGE)
         fresh = await self.deck_app.deck.events(latest, _PAGE)
-        if not fresh:
+        if not fresh or not self.ready:
             return
         table = self.query_one(EventTable)
         at_end = not self._events or table.cursor_key == latest
@@ -79,18 +97,3 @@ class EventsScreen(LiveScreen[None]):
     def _row_of(self, seq: int) -> Row:
         event = self._events.get(seq)
         return () if event is None else event_row(event)
-
-    @on(VirtualTable.Opened)
-    def action_open(self) -> None:
-        seq = self.query_one(EventTable).cursor_key
-        event = None if seq is None else self._events.get(seq)
-        if event is None or event.turn is None:
-            self.say("open: this event is about no turn")
-        elif event.turn not in self.scene.view.turns:
-            self.say(f"open: #{event.turn} ended long ago and is only in the export")
-        else:
-            self.deck_app.open_turn(event.turn)
-
-    def say(self, text: str, tone: Tone = Tone.PLAIN) -> None:
-        """One line for a few seconds."""
-        self.query_one(ActionBar).say(text, tone)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from textual.reactive import reactive
@@ -45,6 +46,7 @@ class LiveModal(FlowMixin, ModalScreen[Result]):
     def finish(self, result: Result) -> None:
         """Closes with a result; one that lies under another dialog does so when it is on top."""
         self._finished = (result,)
+        self.deck_app.finished_at = monotonic()
         if self.is_current:
             self.dismiss(result)
 

@@ -51,7 +51,7 @@ class NeedTable(VirtualTable[str]):
 class NeedsScreen(LiveModal[None]):
     AUTO_FOCUS = "NeedTable"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q", "dismiss", "Back", show=False),
+        Binding("escape", "dismiss", "Back", show=False),
         Binding("enter", "deal_with", "Answer", show=False),
         Binding("exclamation_mark", "next", "Next", show=False),
         Binding("h", "release", "Release", show=False),

@@ -25,13 +25,13 @@ from batchdeck.tui.widgets.headline import Headline
 from batchdeck.tui.widgets.output_pane import OutputPane
 from batchdeck.tui.widgets.ring_log import RingLog
 
-_LEFT_OUT = ("open", "limit.raise", "limit.lower", "filter", "leave")
+_LEFT_OUT = ("open", "limit.raise", "limit.lower", "filter")
 
 
 class TurnScreen(ActingScreen):
     VERTICAL_BREAKPOINTS = DeckScreen.VERTICAL_BREAKPOINTS
     AUTO_FOCUS = "OutputPane"
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(*_LEFT_OUT), ("q", "do('back')")]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(*_LEFT_OUT)
 
     def __init__(self, turn_id: int) -> None:
         super().__init__()

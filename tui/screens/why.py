@@ -29,7 +29,7 @@ _SENTENCES = {
 
 class WhyScreen(LiveModal[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,w,enter,q", "dismiss", "Back", show=False)
+        Binding("escape,w,enter", "dismiss", "Back", show=False)
     ]
 
     def __init__(self, turn_id: int) -> None:

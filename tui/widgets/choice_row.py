@@ -17,4 +17,4 @@ class ChoiceRow(ItemGrid):
     ]
 
     def __init__(self) -> None:
-        super().__init__(min_column_width=24, classes="choices")
+        super().__init__(min_column_width=21, classes="choices")
