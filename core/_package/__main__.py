@@ -26,6 +26,7 @@ class _Root:
     async def open_deck(self, paths: DeckPaths, opening: Opening) -> AsyncIterator[Engine]:
         from batchdeck.core.agents.command import CommandAgent
         from batchdeck.core.agents.demo import DemoAgent
+        from batchdeck.core.agents.preparing import Preparation
         from batchdeck.core.batchfile.settings import read_settings
         from batchdeck.core.deck.opening import open_deck
         from batchdeck.core.deck.options import DeckOptions
@@ -39,17 +40,20 @@ class _Root:
             parallelism_limit_cap=settings.parallelism_limit_cap,
             attention_limit=None if settings.attention is None else settings.attention.value,
             environment=self._environment,
+            agents=tuple(settings.agents.values()),
             dispatch=opening.dispatch,
             hold_after_unclean_stop=opening.hold_after_unclean_stop,
             refuse_after_unclean_stop=opening.refuse_after_unclean_stop,
             on_lost=opening.on_lost,
             no_input=opening.no_input,
         )
+        executor = LocalExecutor()
         adapters: dict[AgentKind, Any] = {
-            AgentKind.COMMAND: CommandAgent(LocalExecutor()),
+            AgentKind.COMMAND: CommandAgent(executor),
             AgentKind.DEMO: DemoAgent(),
         }
-        async with open_deck(paths, options, adapters) as deck:
+        prepare = Preparation(executor).carry_out
+        async with open_deck(paths, options, adapters, prepare=prepare) as deck:
             yield deck
 
     def look(self, paths: DeckPaths) -> Any:

@@ -34,6 +34,10 @@ class Assignment:
     batch: str | None = None
     session: str | None = None
     """The program's own conversation id, where there is one to go on with."""
+    prepare: tuple[tuple[str, ...], ...] = ()
+    """Commands that its batch carries out once per folder before."""
+    base: Path = Path("/")
+    """The folder that the batch's relative paths start at."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """The supervisor's environment, copied before any screen was built."""
 

@@ -19,9 +19,9 @@ from batchdeck.core.errors import BadInput
 from batchdeck.core.executors import runner
 from batchdeck.core.executors.executor import Died, Evidence, Executor, Launch, Never
 from batchdeck.core.executors.places import device_and_inode, identify
-from batchdeck.core.executors.private import make_private_folder, write_private
 from batchdeck.core.model.agent import PromptVia
 from batchdeck.core.model.turn import AttemptEnd, TurnState
+from batchdeck.core.private import make_private_folder, write_private
 
 _LOOK_FOR_FINAL = 0.5
 

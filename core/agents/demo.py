@@ -12,8 +12,8 @@ import anyio.lowlevel
 import anyio.to_thread
 
 from batchdeck.core.agents.adapter import Assignment, Control, Outcome, Question
-from batchdeck.core.executors.private import make_private_folder
 from batchdeck.core.model.turn import AttemptEnd, TurnState
+from batchdeck.core.private import make_private_folder
 
 _DEFAULT_LINES = 6
 

@@ -207,4 +207,3 @@ async def _respond(
     response = h11.Response(status_code=status, headers=headers)
     parts = [protocol.send(part) for part in (response, h11.Data(data=body), h11.EndOfMessage())]
     await stream.send(b"".join(part for part in parts if part))
-

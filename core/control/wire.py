@@ -138,4 +138,3 @@ def answer_document(receipt: Receipt) -> dict[str, Any]:
         "exit_code": receipt.exit_code,
         "receipt": receipt_document(receipt),
     }
-

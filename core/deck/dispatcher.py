@@ -14,21 +14,30 @@ from batchdeck.core.agents.adapter import Adapter, Assignment, Control, Outcome
 from batchdeck.core.deck.letters import Ended, Letter, Started
 from batchdeck.core.errors import BatchdeckError
 from batchdeck.core.model.agent import AgentKind
-from batchdeck.core.model.turn import AttemptEnd, Turn, TurnState
+from batchdeck.core.model.turn import AttemptEnd, Trigger, Turn, TurnState
 
 _log = logging.getLogger(__name__)
 
-Assign = Callable[[Turn, str], Awaitable[Assignment]]
+Prepare = Callable[[Assignment, Control], Awaitable[Outcome | None]]
+"""Prepares an attempt's folder; an outcome where the attempt cannot go on."""
+Exchange = Callable[[Turn, str], Awaitable[str]]
+"""The prompt of an answer, with the exchange so far, for an agent that keeps none itself."""
 
 
 class Dispatcher:
     """One task per attempt; the writer decides, this only carries out."""
 
     def __init__(
-        self, adapters: Mapping[AgentKind, Adapter], post: Callable[[Letter], None]
+        self,
+        adapters: Mapping[AgentKind, Adapter],
+        post: Callable[[Letter], None],
+        exchange: Exchange,
+        prepare: Prepare | None = None,
     ) -> None:
         self._adapters = adapters
         self._post = post
+        self._exchange = exchange
+        self._prepare = prepare
         self._controls: dict[int, Control] = {}
         self._scope = anyio.CancelScope()
         self._tasks: anyio.abc.TaskGroup | None = None
@@ -84,6 +93,9 @@ class Dispatcher:
         self, turn: Turn, attempt: str, assignment: Assignment, control: Control, adopt: bool
     ) -> None:
         try:
+            if turn.trigger is Trigger.ANSWER and assignment.session is None and not adopt:
+                prompt = await self._exchange(turn, assignment.prompt)
+                assignment = replace(assignment, prompt=prompt)
             outcome = await self._outcome(assignment, control, adopt)
         finally:
             self._controls.pop(turn.id, None)
@@ -97,8 +109,13 @@ class Dispatcher:
             words = f"agents of kind {kind} cannot be run by this version of batchdeck"
             return Outcome(TurnState.FAILED, error=words, surroundings="agent")
         try:
-            work = adapter.adopt if adopt else adapter.run
-            return await work(assignment, control)
+            if adopt:
+                return await adapter.adopt(assignment, control)
+            if self._prepare is not None and assignment.prepare:
+                stuck = await self._prepare(assignment, control)
+                if stuck is not None:
+                    return stuck
+            return await adapter.run(assignment, control)
         except BatchdeckError as error:
             return Outcome(TurnState.FAILED, error=error.message)
         except Exception as error:  # noqa: BLE001 - one attempt's fault must not end the others

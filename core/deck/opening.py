@@ -12,7 +12,8 @@ import anyio.to_thread
 
 from batchdeck.core.agents.adapter import Adapter
 from batchdeck.core.clock import Clock, SystemClock
-from batchdeck.core.deck.dispatcher import Dispatcher
+from batchdeck.core.commands import DefineAgent
+from batchdeck.core.deck.dispatcher import Dispatcher, Prepare
 from batchdeck.core.deck.engine import Engine
 from batchdeck.core.deck.lock import held
 from batchdeck.core.deck.options import DeckOptions
@@ -44,6 +45,7 @@ async def open_deck(
     options: DeckOptions,
     adapters: Mapping[AgentKind, Adapter],
     clock: Clock | None = None,
+    prepare: Prepare | None = None,
 ) -> AsyncIterator[Engine]:
     """A deck of which this process is the supervisor, until the block is left.
 
@@ -74,7 +76,7 @@ async def open_deck(
         engine = Engine(writer, reader, state, clock, options)
         failure: Exception | None = None
         async with anyio.create_task_group() as roles:
-            dispatcher = Dispatcher(adapters, engine.post)
+            dispatcher = Dispatcher(adapters, engine.post, reader.exchange, prepare)
             engine.dispatcher = dispatcher
             await roles.start(_dispatch, dispatcher)
             if options.dispatch:
@@ -85,6 +87,7 @@ async def open_deck(
             roles.start_soon(engine.run)
             engine.admit()
             try:
+                await _define_agents(engine, options)
                 yield engine
             except Exception as error:  # noqa: BLE001 - raised again below, outside of the group
                 failure = error
@@ -94,6 +97,13 @@ async def open_deck(
                 roles.cancel_scope.cancel()
         if failure is not None:
             raise failure
+
+
+async def _define_agents(engine: Engine, options: DeckOptions) -> None:
+    """Agents of the configuration; one that contradicts an active batch's keeps its definition."""
+    for agent in options.agents if options.dispatch else ():
+        create = agent.name not in engine.view.agents
+        await engine.submit(DefineAgent(agent=agent, create=create, by="config.yaml"))
 
 
 async def _dispatch(dispatcher: Dispatcher, *, task_status: anyio.abc.TaskStatus[None]) -> None:

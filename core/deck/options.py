@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from batchdeck.core.model.agent import Agent
 from batchdeck.core.model.limit import DEFAULT_AGENT_CAP, DEFAULT_GLOBAL_CAP
 
 
@@ -19,6 +20,8 @@ class DeckOptions:
     attention_limit: int | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
     """The process's environment, copied before any screen was built."""
+    agents: tuple[Agent, ...] = ()
+    """Those that the configuration defines."""
     dispatch: bool = True
     """False: changes rows and starts nothing (a command on a deck that nobody supervises)."""
     hold_after_unclean_stop: bool = False

@@ -12,7 +12,7 @@ from batchdeck.core.agents.adapter import Assignment
 from batchdeck.core.deck.state import DeckState
 from batchdeck.core.errors import NotFound
 from batchdeck.core.executors import runner
-from batchdeck.core.model.conversation import Message
+from batchdeck.core.model.conversation import Message, Role
 from batchdeck.core.model.event import Event
 from batchdeck.core.model.turn import Turn
 from batchdeck.core.paths import DeckPaths
@@ -86,12 +86,22 @@ class Reader:
         begin = max(0, len(text) + start) if start < 0 else start
         return OutputPage(begin, text[begin : begin + limit], len(text), ended)
 
+    async def exchange(self, turn: Turn, answer: str) -> str:
+        """An answer with the exchange so far in front of it: its agent keeps none itself."""
+        said = [
+            f"{'You said' if message.role is Role.AGENT else 'You were told'}:\n{message.text}"
+            for message in await self.messages(turn.conversation)
+            if message.turn != turn.id or message.id == 0
+        ]
+        return "\n\n".join([*said, f"The answer to your question:\n{answer}"])
+
     def assignment(
         self, state: DeckState, turn: Turn, prompt: str, environment: Mapping[str, str]
     ) -> Assignment:
         """Everything an agent needs to begin the turn's latest attempt."""
         assert turn.attempt is not None
         task = None if turn.task is None else state.tasks[turn.task]
+        batch = None if turn.batch is None else state.batches[turn.batch]
         return Assignment(
             turn=turn.id,
             attempt=turn.attempt,
@@ -104,6 +114,8 @@ class Reader:
             task=None if task is None else task.key,
             batch=turn.batch,
             session=state.conversations[turn.conversation].session,
+            prepare=() if batch is None else batch.prepare,
+            base=self._runs if batch is None else Path(batch.base or self._runs),
             environment=environment,
         )
 

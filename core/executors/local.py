@@ -14,8 +14,8 @@ import anyio.to_thread
 
 from batchdeck.core.executors import records, runner
 from batchdeck.core.executors.executor import Alive, Evidence, Launch
-from batchdeck.core.executors.private import make_private_folder, write_private
 from batchdeck.core.executors.processes import HAVE_PIDFD, ask_to_stop, runner_of, signal_marked
+from batchdeck.core.private import make_private_folder, write_private
 
 SPAWNS_AT_ONCE = 2
 """More make the event loop wait: a fork holds the interpreter."""

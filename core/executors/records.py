@@ -19,9 +19,9 @@ from batchdeck.core.executors.executor import (
     Record,
     SpawnFailure,
 )
-from batchdeck.core.executors.private import make_private_folder, write_private
 from batchdeck.core.executors.processes import signal_marked
 from batchdeck.core.model.turn import AttemptEnd
+from batchdeck.core.private import make_private_folder, write_private
 
 
 def evidence(run: Path) -> Evidence:

@@ -57,7 +57,7 @@ def _approved(store: Path) -> list[str]:
 
 
 def _remember(store: Path, fingerprint: str) -> None:
-    from batchdeck.core.executors.private import write_private
+    from batchdeck.core.private import write_private
 
     text = json.dumps([*_approved(store), fingerprint])
     store.unlink(missing_ok=True)

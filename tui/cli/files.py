@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from batchdeck.core.batchfile.example import DEFAULT_PRESET, PRESETS, example
 from batchdeck.core.batchfile.reading import read_batch
 from batchdeck.core.batchfile.settings import Settings, read_settings
 from batchdeck.core.errors import BadInput, NotFound
+from batchdeck.core.model.agent import AgentKind
 from batchdeck.core.model.limit import DEFAULT_GLOBAL, GLOBAL, Limit, agent_limit, batch_limit
 from batchdeck.core.model.spec import BatchSpec, TaskSpec
 from batchdeck.core.model.task import ADMISSIBLE
@@ -48,11 +50,38 @@ def settings_of(context: Context) -> Settings:
 
 
 def read_for(context: Context, file: Path) -> BatchSpec:
-    """A batch file, read with the deck's configuration and the agents it knows."""
-    return read_batch(file, config=settings_of(context), agents=_known_agents(context))
+    """A batch file, read with the deck's configuration and the agents it knows.
+
+    Raises:
+        BatchFileFaults: anything in it is wrong.
+    """
+    settings = settings_of(context)
+    spec = read_batch(file, config=settings, agents=known_agents(context))
+    used = {task.agent for task in spec.tasks}
+    configured = {name: agent for name, agent in settings.agents.items() if name in used}
+    return replace(spec, agents={**configured, **spec.agents})
 
 
-def _known_agents(context: Context) -> tuple[str, ...]:
+RUNNABLE = frozenset({AgentKind.COMMAND, AgentKind.DEMO})
+"""Kinds of agents that this version has adapters for."""
+
+
+def not_yet(spec: BatchSpec) -> str:
+    """What of a file this version cannot carry out; nothing is left undone without a word."""
+    missing = [
+        f"agent {agent.name} is of kind {agent.kind}"
+        for agent in spec.agents.values()
+        if agent.kind not in RUNNABLE
+    ]
+    if spec.foreach is not None:
+        missing.append("it has a foreach")
+    if spec.budget is not None:
+        missing.append("it has a budget")
+    return "; ".join(missing)
+
+
+def known_agents(context: Context) -> tuple[str, ...]:
+    """The agents that the deck has already."""
     try:
         with context.look() as look:
             return tuple(look.view().agents)
@@ -73,10 +102,14 @@ def check(context: Context, file: Path, as_json: bool) -> None:
             print_json({"ok": False, "error": error.code, "faults": error.message.splitlines()})
             click.get_current_context().exit(error.exit_code)
         raise
+    missing = not_yet(spec)
     if as_json:
-        print_json({"ok": True, "name": spec.name, "tasks": len(spec.tasks)})
+        document = {"ok": True, "name": spec.name, "tasks": len(spec.tasks)}
+        print_json({**document, "cannot_run_yet": missing or None})
         return
     click.echo(f"{file}: {spec.name}, {len(spec.tasks)} tasks, {len(spec.agents)} agents: no fault")
+    if missing:
+        click.echo(f"This version of batchdeck cannot run it yet: {missing}.")
 
 
 @click.command("plan")

@@ -86,9 +86,12 @@ def run(
 
 def _read(context: Context, file: Path, trust: bool) -> BatchSpec:
     from batchdeck.tui.cli.approving import approve
-    from batchdeck.tui.cli.files import read_for
+    from batchdeck.tui.cli.files import not_yet, read_for
 
     spec = read_for(context, file)
+    missing = not_yet(spec)
+    if missing:
+        raise BadInput(f"{file}: this version of batchdeck cannot run it yet: {missing}.")
     approve(context, file, spec, trust=trust)
     return spec
 
@@ -162,9 +165,7 @@ def resume(
 @click.option(
     "--tasks", "task_count", type=click.IntRange(1, 100_000), default=60, show_default=True
 )
-@click.option(
-    "--seed", type=int, default=1, show_default=True, help="Same seed, same play."
-)
+@click.option("--seed", type=int, default=1, show_default=True, help="Same seed, same play.")
 @click.option("--headless", is_flag=True, help="Without the dashboard.")
 @json_option
 @click.pass_obj

@@ -67,6 +67,9 @@ def define_agent(work: Work, command: DefineAgent) -> Receipt:
         raise BadInput(f"There is an agent {agent.name!r} already; use agent edit.")
     if not command.create and not exists:
         raise NotFound(f"There is no agent {agent.name!r} to edit.")
+    using = contradiction(work.state, agent, other_than="")
+    if using is not None:
+        raise BadInput(f"{agent.name} is in use by {using}, under another definition.")
     if agent.one_at_a_time and agent.parallelism_limit not in (None, 0, 1):
         raise BadInput(f"{agent.name} runs one turn at a time.", code=UNSUPPORTED)
     save_agent(work, agent, origin=f"agent {'add' if command.create else 'edit'}")

@@ -362,3 +362,23 @@ async def test_a_message_to_a_finished_task_changes_nothing_about_it(tmp_path: P
         await here.end(receipt.turn, TurnState.FAILED)
         assert status_of(here.view, "T1") is Status.DONE
         assert here.view.batches["b"].state is BatchState.COMPLETED
+
+
+async def test_collect_writes_one_record_per_failure_in_batch_order(tmp_path: Path) -> None:
+    async with bench(tmp_path) as here:
+        await here.add(spec(3, on_error=OnError.COLLECT, collect_to="errors"))
+        await here.end(3, TurnState.FAILED, error="late")
+        await here.end(1, TurnState.FAILED, error="early")
+        await here.end(2)
+        finished = (await here.deck.events(-1, 1))[0]
+        records = finished.fields["values"]["errors"]
+        assert [(r["task"], r["message"]) for r in records] == [("T1", "early"), ("T3", "late")]
+
+
+async def test_collect_without_a_failure_writes_an_empty_list(tmp_path: Path) -> None:
+    async with bench(tmp_path) as here:
+        await here.add(spec(1, on_error=OnError.COLLECT, collect_to="errors"))
+        await here.end(1)
+        finished = (await here.deck.events(-1, 1))[0]
+        assert finished.fields["values"] == {"errors": []}
+        assert here.view.batches["b"].state is BatchState.COMPLETED

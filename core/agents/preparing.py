@@ -1,0 +1,134 @@
+"""Preparation: what a batch does once per folder, one at a time, before an agent works there."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+
+from batchdeck.core.agents.adapter import Assignment, Control, Outcome
+from batchdeck.core.agents.command_line import CannotStart, locate
+from batchdeck.core.agents.environment import BASE
+from batchdeck.core.executors import runner
+from batchdeck.core.executors.executor import Alive, Died, Ended, Evidence, Executor, Launch
+from batchdeck.core.model.turn import AttemptEnd, TurnState
+from batchdeck.core.private import make_private_folder
+from batchdeck.core.text import decode, one_line
+
+LONGEST_SECONDS = 900.0
+_TAIL = 2000
+
+
+class Preparation:
+    """Carries a batch's `prepare` commands out under the runner, each in a folder of its own.
+
+    The folders are named by batch, working folder and command, so that what an earlier supervisor
+    began is waited for, and what it finished is not done again.
+    """
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+        self.one_at_a_time = anyio.CapacityLimiter(1)
+
+    async def carry_out(self, assignment: Assignment, control: Control) -> Outcome | None:
+        """Prepares the turn's folder; an outcome where the turn cannot go on, else None."""
+        if not assignment.prepare:
+            return None
+        async with self.one_at_a_time:
+            for command in assignment.prepare:
+                if control.stop.is_set():
+                    return _stopped()
+                problem = await self._step(assignment, command, control)
+                if problem is not None:
+                    return problem
+        return None
+
+    async def _step(
+        self, assignment: Assignment, command: tuple[str, ...], control: Control
+    ) -> Outcome | None:
+        folder = assignment.folder or assignment.base
+        run = assignment.run.parent / _name(assignment, folder, command)
+        evidence = self._executor.evidence(run)
+        if _succeeded(evidence):
+            return None
+        try:
+            if not isinstance(evidence, Alive):
+                await self._start(assignment, command, folder, run)
+        except CannotStart as reason:
+            return _failed(command, reason.words, assignment)
+        except OSError as error:
+            return _failed(command, error.strerror or str(error), assignment)
+        async with anyio.create_task_group() as watchers:
+            watchers.start_soon(self._stop_when_asked, run, control)
+            evidence = await self._executor.wait(run)
+            watchers.cancel_scope.cancel()
+        if _succeeded(evidence):
+            return None
+        words = await anyio.to_thread.run_sync(_how_it_failed, evidence, run)
+        await anyio.to_thread.run_sync(shutil.rmtree, run, True)
+        return _stopped() if control.stop.is_set() else _failed(command, words, assignment)
+
+    async def _start(
+        self, assignment: Assignment, command: tuple[str, ...], folder: Path, run: Path
+    ) -> None:
+        await anyio.to_thread.run_sync(shutil.rmtree, run, True)
+        await anyio.to_thread.run_sync(make_private_folder, run)
+        given = assignment.environment
+        environment = {name: given[name] for name in BASE if name in given} | {"TERM": "dumb"}
+        launch = Launch(
+            run=run,
+            argv=(locate(command[0], environment), *command[1:]),
+            environment={**environment, "BATCHDECK_RUN": run.name},
+            folder=folder,
+            timeout_seconds=LONGEST_SECONDS,
+        )
+        await self._executor.start(launch)
+
+    async def _stop_when_asked(self, run: Path, control: Control) -> None:
+        await control.stop.wait()
+        await self._executor.stop(run)
+
+
+def _name(assignment: Assignment, folder: Path, command: tuple[str, ...]) -> str:
+    place = assignment.folder_key or str(folder)
+    text = json.dumps([assignment.batch, place, command])
+    return f"prepare-{hashlib.sha256(text.encode()).hexdigest()[:24]}"
+
+
+def _succeeded(evidence: Evidence) -> bool:
+    if not isinstance(evidence, Ended):
+        return False
+    return evidence.record.end is AttemptEnd.EXITED and evidence.record.code == 0
+
+
+def _how_it_failed(evidence: Evidence, run: Path) -> str:
+    if isinstance(evidence, Died):
+        return "its process was lost"
+    if not isinstance(evidence, Ended):
+        return "it never began"
+    record = evidence.record
+    if record.spawn_failure is not None:
+        return f"it could not be started ({record.spawn_failure.name})"
+    if record.end is AttemptEnd.TIMED_OUT:
+        return f"it took over {LONGEST_SECONDS:.0f} s"
+    try:
+        tail = decode((run / runner.OUTPUT).read_bytes()[-_TAIL:])
+    except OSError:
+        tail = ""
+    last = one_line(tail.strip().rpartition("\n")[2])
+    return f"exit {record.code}" + (f": {last}" if last else "")
+
+
+def _failed(command: tuple[str, ...], words: str, assignment: Assignment) -> Outcome:
+    """A failure of the surroundings: the folder is held, or the agent where there is none."""
+    place = "agent" if assignment.folder is None else "folder"
+    error = one_line(f"preparation {' '.join(command)} failed: {words}")
+    return Outcome(TurnState.FAILED, error=error, surroundings=place)
+
+
+def _stopped() -> Outcome:
+    return Outcome(TurnState.CANCELLED, AttemptEnd.STOPPED, error="stopped while it was prepared")

@@ -1,0 +1,98 @@
+"""Preparation runs once per batch and folder, one at a time, and its failure ends nothing."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import anyio
+import pytest
+
+from batchdeck.core.agents.adapter import Assignment, Control
+from batchdeck.core.agents.preparing import Preparation
+from batchdeck.core.executors.local import LocalExecutor
+from batchdeck.core.model.agent import Agent, AgentKind
+
+pytestmark = pytest.mark.anyio
+
+NOTE = "import os, sys, time; open(sys.argv[1], 'a').write(os.getcwd() + '\\n')"
+
+
+def assignment(tmp_path: Path, folder: Path, *command: str, number: int = 1) -> Assignment:
+    folder.mkdir(exist_ok=True)
+    return Assignment(
+        turn=number,
+        attempt=f"{number:032x}",
+        number=1,
+        agent=Agent("a", AgentKind.COMMAND),
+        prompt="",
+        run=tmp_path / "runs" / f"{number:032x}",
+        folder=folder,
+        folder_key=str(folder),
+        batch="b",
+        prepare=(command,),
+        environment=os.environ,
+    )
+
+
+async def test_it_runs_once_for_a_folder_however_many_turns_work_there(tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger"
+    preparation = Preparation(LocalExecutor())
+    async with anyio.create_task_group() as turns:
+        for number in range(1, 5):
+            place = tmp_path / f"folder{number % 2}"
+            given = assignment(
+                tmp_path, place, sys.executable, "-c", NOTE, str(ledger), number=number
+            )
+            control = Control(started=lambda _: None)
+            turns.start_soon(preparation.carry_out, given, control)
+    places = sorted(ledger.read_text().split())
+    assert places == [str(tmp_path / "folder0"), str(tmp_path / "folder1")]
+
+
+async def test_it_is_not_done_again_by_the_next_supervisor(tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger"
+    given = assignment(tmp_path, tmp_path / "f", sys.executable, "-c", NOTE, str(ledger))
+    for _ in range(2):
+        outcome = await Preparation(LocalExecutor()).carry_out(given, Control(lambda _: None))
+        assert outcome is None
+    assert len(ledger.read_text().splitlines()) == 1
+
+
+async def test_a_failure_is_one_of_the_surroundings_and_is_tried_again(tmp_path: Path) -> None:
+    code = "import sys; print('no network'); sys.exit(3)"
+    given = assignment(tmp_path, tmp_path / "f", sys.executable, "-c", code)
+    preparation = Preparation(LocalExecutor())
+    for _ in range(2):
+        outcome = await preparation.carry_out(given, Control(lambda _: None))
+        assert outcome is not None
+        assert outcome.surroundings == "folder"
+        assert "exit 3: no network" in (outcome.error or "")
+
+
+async def test_a_missing_program_is_said(tmp_path: Path) -> None:
+    given = assignment(tmp_path, tmp_path / "f", "no-such-program")
+    outcome = await Preparation(LocalExecutor()).carry_out(given, Control(lambda _: None))
+    assert outcome is not None
+    assert "no-such-program" in (outcome.error or "")
+
+
+async def test_stopping_the_turn_stops_its_preparation(tmp_path: Path) -> None:
+    code = "import time; print('begun', flush=True); time.sleep(60)"
+    given = assignment(tmp_path, tmp_path / "f", sys.executable, "-c", code)
+    control = Control(lambda _: None)
+    preparation = Preparation(LocalExecutor())
+    found = []
+
+    async def prepare() -> None:
+        found.append(await preparation.carry_out(given, control))
+
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as turns:
+            turns.start_soon(prepare)
+            while not list((tmp_path / "runs").glob("prepare-*/started.json")):
+                await anyio.sleep(0.01)
+            control.stop.set()
+    assert found[0] is not None
+    assert found[0].surroundings is None
