@@ -253,7 +253,9 @@ async def test_the_prompt_shows_the_refusal_until_the_view_has_caught_up() -> No
         seen = StubDeck(crowded)
         refuses_when_busy(seen)
         deck.answering = seen.answering
-        await ask(app, pilot)
+        app.screen.query_one(AgentTable).focus()
+        await pilot.press("m", "x")
+        app.simulate_key("enter")
         await until_shown(pilot, "coder is busy")
         await until_shown(pilot, "coder is free", 1.0)
 

@@ -99,7 +99,7 @@ async def test_an_ended_turn_is_read_to_its_end_and_then_left_alone() -> None:
         pages = deck.pages_read
         await asyncio.sleep(1.3)
         assert deck.pages_read == pages
-        assert "ended" in screen_text(app)
+        assert "succeeded ─╯" in screen_text(app)
 
 
 async def test_nothing_is_read_for_a_queued_turn_nor_while_the_pane_is_not_shown() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from rich.cells import cell_len
 
+from batchdeck.core.model.event import Event
 from batchdeck.core.model.gate import Gate, GateName, Holder
 from batchdeck.core.model.hold import Hold
 from batchdeck.core.model.task import Status
@@ -18,6 +19,7 @@ from batchdeck.tui.present.estimate import estimate_words
 from batchdeck.tui.present.filtering import read_filter
 from batchdeck.tui.present.fitting import fit, short_path
 from batchdeck.tui.present.gates import frees_line, gate_words, reason_line, why_lines
+from batchdeck.tui.present.happenings import event_words
 from batchdeck.tui.present.headline import headline
 from batchdeck.tui.present.limits import limit_cell, limit_words
 from batchdeck.tui.present.needs import needs, urgent_count
@@ -269,3 +271,46 @@ def test_no_tone_is_the_only_carrier_of_a_state() -> None:
     rows = [turn_row(t, Scene(view, NOW_MS)) for t in view.turns.values()]
     by_symbol = {row[0].text: row[0].tone for row in rows}
     assert len(by_symbol) >= len({tone for tone in by_symbol.values() if tone is not Tone.PLAIN})
+
+
+@pytest.mark.parametrize(
+    ("event", "words"),
+    [
+        (
+            Event(
+                1,
+                NOW_MS,
+                "limit.changed",
+                by="op",
+                fields={"name": "global", "before": 4, "after": 6},
+            ),
+            "global 4 → 6 · by op",
+        ),
+        (
+            Event(1, NOW_MS, "limit.changed", fields={"name": "agent:coder", "after": None}),
+            "agent:coder none → none",
+        ),
+        (
+            Event(1, NOW_MS, "task.status", fields={"before": "READY", "status": "DONE"}),
+            "READY → DONE",
+        ),
+        (
+            Event(1, NOW_MS, "turn.claimed", agent="coder", fields={"attempt": "3a8cd4"}),
+            "coder",
+        ),
+        (
+            Event(
+                1,
+                NOW_MS,
+                "turn.finished",
+                agent="coder",
+                fields={"state": "failed", "exit_code": 1},
+            ),
+            "coder · state failed · exit_code 1",
+        ),
+    ],
+)
+def test_an_event_says_what_changed_and_not_what_only_programs_need(
+    event: Event, words: str
+) -> None:
+    assert event_words(event) == words

@@ -8,6 +8,9 @@ from typing import Any
 from batchdeck.core.model.event import Event
 from batchdeck.tui.present.cells import Cell, Row, Tone
 
+_UNSAID = frozenset({"attempt", "position"})
+"""Fields for programs, which tell a person nothing."""
+
 _FAILING = ("audit.violation", "reconcile.error")
 
 
@@ -28,13 +31,25 @@ def clock_time(at_ms: int) -> str:
 
 
 def event_words(event: Event) -> str:
-    """Who, and the event's own fields in their order."""
+    """Who, what it was and is, and the event's other fields in their order."""
+    fields = {name: value for name, value in event.fields.items() if name not in _UNSAID}
     named = [event.agent] if event.agent else []
-    fields = [
-        f"{name} {_plain(value)}" for name, value in event.fields.items() if value not in ("", None)
-    ]
+    change = _change(fields)
+    if change:
+        named.append(change)
+    rest = [f"{name} {_plain(value)}" for name, value in fields.items() if value not in ("", None)]
     by = [f"by {event.by}"] if event.by else []
-    return " · ".join([*named, *fields, *by])
+    return " · ".join([*named, *rest, *by])
+
+
+def _change(fields: dict[str, Any]) -> str:
+    """`agent:coder 2 → 3`, `READY → DONE`; takes out of `fields` what it says."""
+    if "before" not in fields and "after" not in fields:
+        return ""
+    name = fields.pop("name", "")
+    before, after = fields.pop("before", None), fields.pop("after", fields.pop("status", None))
+    was, now = ("none" if value is None else str(value) for value in (before, after))
+    return f"{name} {was} → {now}".strip()
 
 
 def _plain(value: Any) -> str:

@@ -25,9 +25,9 @@ class Choice(Button):
         self._relabel()
 
     def _relabel(self) -> None:
-        parts = [(f" {self._words}  ", ""), (self._key, "$key-colour bold"), (" ", "")]
+        parts = [(f"{self._words}  ", ""), (self._key, "$key-colour bold")]
         if self._more:
-            parts.append((f"  {self._more}", "not bold"))
+            parts.append((f"   {self._more}", "not bold"))
         label = Content.assemble(*parts)
         if self.label != label:
             self.label = label

@@ -9,7 +9,7 @@ from textual import work
 from textual.content import Content
 from textual.reactive import reactive
 
-from batchdeck.core.model.turn import ENDED, Turn, TurnState
+from batchdeck.core.model.turn import ENDED, LIVE, Turn, TurnState
 from batchdeck.core.port import OutputPage
 from batchdeck.core.text import LineSplitter, decode
 from batchdeck.tui.present.fitting import inert
@@ -105,7 +105,7 @@ class OutputPane(RingLog):
             return "not started"
         if not self.follow:
             return "reading, G follows"
-        return "ended" if turn.state in ENDED else "following"
+        return "following" if turn.state in LIVE else turn.state.value
 
     # reading
 
@@ -128,6 +128,9 @@ class OutputPane(RingLog):
             if page.data:
                 await asyncio.sleep(_REST_SECONDS)
                 continue
+            turn = self._turn(self.scene)
+            if turn is None or turn.state not in LIVE:
+                return  # nobody writes; a change of its state is told
             await self._wait_for_news()
 
     async def _wait_for_news(self) -> None:
