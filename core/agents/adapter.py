@@ -24,8 +24,8 @@ class Assignment:
     """Which attempt of its turn this is, from 1."""
     agent: Agent
     prompt: str
-    run: Path
-    """The attempt's own folder in the deck, `runs/<id>/`; made by the adapter, mode 0700."""
+    runs: Path
+    """Where the deck keeps attempts' folders."""
     folder: Path | None = None
     """The working folder; None: a fresh scratch folder inside `run`."""
     folder_key: str | None = None
@@ -40,6 +40,11 @@ class Assignment:
     """The folder that the batch's relative paths start at."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """The supervisor's environment, copied before any screen was built."""
+
+    @property
+    def run(self) -> Path:
+        """The attempt's own folder in the deck, `runs/<id>/`; made by the adapter, mode 0700."""
+        return self.runs / self.attempt
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,7 @@ class DemoAgent:
         control.started(None)
         if part.lines:
             await anyio.to_thread.run_sync(make_private_folder, assignment.run)
-        if not await _play(part, assignment.run / "output", control):
+        if not await _play(part, assignment.run, control):
             return Outcome(TurnState.CANCELLED, AttemptEnd.STOPPED, error="stopped")
         return _outcome(part, assignment)
 
@@ -89,13 +89,13 @@ def _lines(draw: random.Random, how_many: int) -> Iterator[str]:
         yield saying.format(number=draw.randint(2, 40))
 
 
-async def _play(part: _Part, output: Path, control: Control) -> bool:
+async def _play(part: _Part, run: Path, control: Control) -> bool:
     """Takes its time and writes its lines; False where it was stopped."""
     rest = part.seconds / (len(part.lines) + 1)
     for line in part.lines:
         if await _stopped_within(rest, control):
             return False
-        _write(output, line)
+        _write(run / "output", line)
     return not await _stopped_within(rest, control)
 
 

@@ -49,6 +49,8 @@ MOST_PER_COMMIT = 256
 """Letters that one transaction takes together; more gain nothing and delay the answers."""
 MOST_REFUSALS = 3
 """Refusals by the guard in a row before it is a fault, and not news from another program."""
+PATIENCE_SECONDS = 0.05
+"""How long the news that an agent works may wait for a transaction to ride in."""
 RETRY_SECONDS = 1.0
 """After a transaction that could not be written."""
 
@@ -71,6 +73,7 @@ class Engine:
         self._options = options
         self._scheduler = scheduler_for(state, clock.now_ms())
         self._inbox: deque[Letter] = deque()
+        self._can_wait: deque[Letter] = deque()
         self._wake = anyio.Event()
         self._newer = anyio.Event()
         self._awaited = 0
@@ -139,7 +142,10 @@ class Engine:
     # -- the inbox
 
     def post(self, letter: Letter) -> None:
-        """Puts a letter in the inbox."""
+        """Puts a letter in the inbox; news that can wait a moment does not cost a commit."""
+        if isinstance(letter, Started):
+            self._can_wait.append(letter)
+            return
         self._inbox.append(letter)
         self._wake.set()
 
@@ -183,7 +189,7 @@ class Engine:
             if self._start_work is not None:
                 await self._save(self._start_work)
                 self._remember(self._start_work, publish=True)
-            while not (self._closing and not self._inbox):
+            while not (self._closing and not self._inbox and not self._can_wait):
                 await self._something_to_do()
                 await self._round()
         self.closed.set()
@@ -197,14 +203,18 @@ class Engine:
         wait = self._options.sweep_seconds
         if self._due:
             wait = min(wait, max(0.0, (self._due[0][0] - self._clock.now_ms()) / 1000))
+        if self._can_wait:
+            wait = min(wait, PATIENCE_SECONDS)
         with anyio.move_on_after(wait) as patience:
             await self._wake.wait()
-        if patience.cancelled_caught:
+        if patience.cancelled_caught and not self._can_wait:
             await self._sweep()
 
     async def _round(self) -> None:
         self._wake = anyio.Event()
-        letters = [self._inbox.popleft() for _ in range(min(len(self._inbox), MOST_PER_COMMIT))]
+        letters: list[Letter] = list(self._can_wait)
+        self._can_wait.clear()
+        letters += [self._inbox.popleft() for _ in range(min(len(self._inbox), MOST_PER_COMMIT))]
         if self._inbox:
             self._wake.set()
         work = self._new_work()

@@ -108,14 +108,14 @@ class Reader:
             number=turn.attempts,
             agent=state.agents[turn.agent],
             prompt=prompt,
-            run=self._runs / turn.attempt,
+            runs=self._runs,
             folder=None if turn.folder is None else Path(turn.folder.path),
             folder_key=None if turn.folder is None else turn.folder.key,
             task=None if task is None else task.key,
             batch=turn.batch,
             session=state.conversations[turn.conversation].session,
             prepare=() if batch is None else batch.prepare,
-            base=self._runs if batch is None else Path(batch.base or self._runs),
+            base=self._runs if batch is None or not batch.prepare else Path(batch.base),
             environment=environment,
         )
 

@@ -78,6 +78,8 @@ class DeckState:
     sequences: dict[str, list[int]] = field(default_factory=dict)
     """Turns that have not ended, per target and conversation, in the order of receipt."""
     contended: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    occupied: dict[str, int] = field(default_factory=dict)
+    """Sequences of which a turn runs or waits, with how many do (one, or by force of a fault)."""
     ended: deque[int] = field(default_factory=deque)
     unfinished: dict[str, int] = field(default_factory=dict)
     """Per batch: its turns that have not ended and decide a task."""
@@ -112,6 +114,11 @@ class DeckState:
             return
         if turn.batch is not None and turn.trigger in DECIDES_TASK:
             self.unfinished[turn.batch] = self.unfinished.get(turn.batch, 0) + step
+        if state is not TurnState.QUEUED:
+            for sequence in self.sequence_names(turn):
+                self.occupied[sequence] = self.occupied.get(sequence, 0) + step
+                if not self.occupied[sequence]:
+                    del self.occupied[sequence]
         if state is TurnState.WAITING:
             if step > 0:
                 self.waiting[turn.id] = None
@@ -167,9 +174,10 @@ class DeckState:
                 del self.sequences[name]
 
     def first_in_order(self, turn: Turn) -> bool:
-        """Whether no earlier turn of its target or conversation has yet to end."""
+        """Whether no turn of a queued turn's target or conversation is before it, or has begun."""
         return all(
-            (members := self.sequences.get(name)) is None or members[0] == turn.id
+            (members := self.sequences.get(name)) is None
+            or (members[0] == turn.id and name not in self.occupied)
             for name in self.sequence_names(turn)
         )
 

@@ -110,6 +110,7 @@ def requeue(work: Work, turn: Turn, *, lane: Status | None = None) -> Turn:
             work.set_status(task.id, queued.lane or Status.READY)
     work.put_turn(queued)
     work.refresh(queued)
+    refresh_next(work, queued)
     return queued
 
 
@@ -123,7 +124,7 @@ def drop_queued(work: Work, turn: Turn, error: str) -> None:
 
 
 def refresh_next(work: Work, turn: Turn) -> None:
-    """Lets the scheduler know the turns that `turn`, now ended, stood before."""
+    """Lets the scheduler know the turns that `turn`, now ended or put back, stood in the way of."""
     for following in work.state.next_in_order(turn):
         if following.state is TurnState.QUEUED:
             work.refresh(following)

@@ -12,7 +12,7 @@ from batchdeck.core.model.limit import (
     batch_limit,
     status_limit,
 )
-from batchdeck.core.model.turn import Turn, TurnState
+from batchdeck.core.model.turn import LIVE, Turn, TurnState
 from batchdeck.core.rules.limits import effective_limit
 from batchdeck.core.rules.standing import Standing
 from batchdeck.core.view import DeckView
@@ -144,26 +144,29 @@ def _depends_on(turn: Turn, standing: Standing, now_ms: int) -> Gate | None:
     return Gate(GateName.DEPENDS_ON, False, subject=shown, frees=f"when {shown} is done")
 
 
-def _earlier(turn: Turn, standing: Standing, sequence: str) -> tuple[Turn, ...]:
-    """Turns of the sequence that were received before, and have not ended."""
+def _in_front(turn: Turn, standing: Standing, sequence: str) -> tuple[Turn, ...]:
+    """Turns of the sequence that have not ended and were received before, or have begun."""
     members = standing.view.in_order.get(sequence, ())
     known = (standing.view.turns[member] for member in members if member != turn.id)
     mine = (turn.position, turn.id)
-    return tuple(other for other in known if (other.position, other.id) < mine)
+    return tuple(o for o in known if (o.position, o.id) < mine or o.state in _BEGUN)
+
+
+_BEGUN = LIVE | {TurnState.WAITING}
 
 
 def _in_sequence(turn: Turn, standing: Standing, name: GateName, key: str) -> Gate:
-    earlier = _earlier(turn, standing, f"{name}:{key}")
+    in_front = _in_front(turn, standing, f"{name}:{key}")
     subject = key if name is GateName.TARGET else f"c{key}"
-    if not earlier:
+    if not in_front:
         return Gate(name, True, subject=subject)
-    last = earlier[-1]
+    last = in_front[-1]
     return Gate(
         name,
         False,
         subject=subject,
-        used=len(earlier),
-        holders=_holders(earlier, standing.view),
+        used=len(in_front),
+        holders=_holders(in_front, standing.view),
         frees=f"when #{last.id} has ended",
     )
 

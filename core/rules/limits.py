@@ -49,16 +49,17 @@ def full_limit_name(view: DeckView, name: str) -> str:
         return _full_status_name(view, rest)
     raise BadInput(
         f"{name!r} is not a limit. There are global, batch:NAME, status:STATUS, "
-        f"status:BATCH/STATUS, agent:NAME and attention{_known(view, kind)}.",
+        f"status:BATCH/STATUS, agent:NAME, items:BATCH and attention{_known(view, kind)}.",
         code="not_found",
     )
 
 
 def _known(view: DeckView, kind: str) -> str:
-    names = {"agent": view.agents, "batch": view.batches}.get(kind)
-    if not names:
-        return ""
-    return f"; {kind}s here: {', '.join(sorted(names))}"
+    if kind == "agent" and view.agents:
+        return f"; agents here: {', '.join(sorted(view.agents))}"
+    if kind in ("batch", "items") and view.batches:
+        return f"; batches here: {', '.join(view.batches)}"
+    return ""
 
 
 def _full_status_name(view: DeckView, rest: str) -> str:

@@ -271,10 +271,10 @@ BEGIN
             AND (binding = 0 OR instr(NEW.forced, ',status,') = 0)))
         OR (NEW.target IS NOT NULL AND EXISTS (
             SELECT 1 FROM turns WHERE target = NEW.target AND ended_ms IS NULL
-            AND (position, id) < (NEW.position, NEW.id)))
+            AND id <> NEW.id AND (state > 0 OR (position, id) < (NEW.position, NEW.id))))
         OR EXISTS (
             SELECT 1 FROM turns WHERE conversation = NEW.conversation AND ended_ms IS NULL
-            AND (position, id) < (NEW.position, NEW.id))
+            AND id <> NEW.id AND (state > 0 OR (position, id) < (NEW.position, NEW.id)))
         OR (NEW.folder IS NOT NULL AND EXISTS (
             SELECT 1 FROM turns AS live JOIN folders AS theirs ON theirs.id = live.folder
             JOIN folders AS mine ON mine.id = NEW.folder

@@ -28,7 +28,7 @@ def assignment(tmp_path: Path, agent: Agent, prompt: str = "", **given: object) 
         "number": 1,
         "agent": agent,
         "prompt": prompt,
-        "run": tmp_path / "runs" / attempt,
+        "runs": tmp_path / "runs",
         "environment": dict(os.environ),
     }
     return Assignment(**{**values, **given})  # type: ignore[arg-type]
