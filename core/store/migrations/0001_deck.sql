@@ -126,6 +126,9 @@ CREATE TABLE turns (
 );
 CREATE INDEX turns_live ON turns(agent, batch, lane) WHERE state BETWEEN 1 AND 2;
 CREATE INDEX turns_in_folders ON turns(folder) WHERE folder IS NOT NULL AND state BETWEEN 1 AND 3;
+CREATE INDEX turns_begun ON turns(conversation) WHERE state BETWEEN 1 AND 3;
+CREATE INDEX turns_begun_by_target ON turns(target)
+    WHERE target IS NOT NULL AND state BETWEEN 1 AND 3;
 CREATE INDEX turns_open_by_target ON turns(target, position, id)
     WHERE ended_ms IS NULL AND target IS NOT NULL;
 CREATE INDEX turns_open_by_conversation ON turns(conversation, position, id)
@@ -271,10 +274,14 @@ BEGIN
             AND (binding = 0 OR instr(NEW.forced, ',status,') = 0)))
         OR (NEW.target IS NOT NULL AND EXISTS (
             SELECT 1 FROM turns WHERE target = NEW.target AND ended_ms IS NULL
-            AND id <> NEW.id AND (state > 0 OR (position, id) < (NEW.position, NEW.id))))
+            AND (position, id) < (NEW.position, NEW.id)))
+        OR (NEW.target IS NOT NULL AND EXISTS (
+            SELECT 1 FROM turns WHERE target = NEW.target AND state BETWEEN 1 AND 3))
         OR EXISTS (
             SELECT 1 FROM turns WHERE conversation = NEW.conversation AND ended_ms IS NULL
-            AND id <> NEW.id AND (state > 0 OR (position, id) < (NEW.position, NEW.id)))
+            AND (position, id) < (NEW.position, NEW.id))
+        OR EXISTS (
+            SELECT 1 FROM turns WHERE conversation = NEW.conversation AND state BETWEEN 1 AND 3)
         OR (NEW.folder IS NOT NULL AND EXISTS (
             SELECT 1 FROM turns AS live JOIN folders AS theirs ON theirs.id = live.folder
             JOIN folders AS mine ON mine.id = NEW.folder

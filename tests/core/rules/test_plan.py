@@ -253,7 +253,8 @@ def test_lowered_limits_admit_nothing_that_was_not_admitted_before(
     lowered = with_limits(view, {name: min(number, _number(view, name)) for name in view.limits})
     after = applied(lowered, starts(lowered, NOW))
     for name, used in after.running_by.items():
-        assert used <= max(effective_limit(lowered, name) or 0, view.running_by.get(name, 0))
+        limit = effective_limit(lowered, name)
+        assert limit is None or used <= max(limit, view.running_by.get(name, 0))
 
 
 def _number(view: DeckView, name: str) -> int:
