@@ -82,6 +82,32 @@ class Outcome:
     cost: float | None = None
 
 
+class StopSign:
+    """As `anyio.Event`, made only when somebody waits: most attempts end by themselves."""
+
+    __slots__ = ("_event", "_set")
+
+    def __init__(self) -> None:
+        self._set = False
+        self._event: anyio.Event | None = None
+
+    def is_set(self) -> bool:
+        return self._set
+
+    def set(self) -> None:
+        self._set = True
+        if self._event is not None:
+            self._event.set()
+
+    async def wait(self) -> None:
+        """Waits until it is set."""
+        if self._set:
+            return
+        if self._event is None:
+            self._event = anyio.Event()
+        await self._event.wait()
+
+
 @dataclass(slots=True)
 class Control:
     """How the dispatcher reaches into an attempt that runs.
@@ -93,7 +119,7 @@ class Control:
 
     started: Callable[[int | None], None]
     """Called once, when the agent really works; with its process id where it has one."""
-    stop: anyio.Event = field(default_factory=anyio.Event)
+    stop: StopSign = field(default_factory=StopSign)
 
 
 class Adapter(Protocol):

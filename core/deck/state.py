@@ -12,7 +12,6 @@ from batchdeck.core.model.agent import Agent
 from batchdeck.core.model.ask import Ask
 from batchdeck.core.model.batch import Batch, BatchState
 from batchdeck.core.model.conversation import Conversation
-from batchdeck.core.model.evolving import evolve
 from batchdeck.core.model.hold import Hold
 from batchdeck.core.model.limit import DEFAULT_AGENT_CAP, DEFAULT_GLOBAL_CAP, Limit
 from batchdeck.core.model.task import Status, Task
@@ -22,6 +21,22 @@ from batchdeck.core.view import AgentTally, DeckView, Pulse
 
 KEPT_ENDED = 2_000
 """Ended turns that stay in memory, for the screen; older ones are in the store."""
+
+
+RECENT = 64
+"""Ends of an agent's turns that its tally remembers."""
+
+_GOOD = frozenset({TurnState.SUCCEEDED, TurnState.SUPERSEDED})
+_BAD = frozenset({TurnState.FAILED, TurnState.INCOMPLETE, TurnState.LOST})
+
+
+@dataclass(slots=True)
+class _News:
+    """What an agent's turns came to since the last view."""
+
+    done: int = 0
+    failed: int = 0
+    ended_ms: deque[int] = field(default_factory=lambda: deque(maxlen=RECENT))
 
 
 @dataclass(slots=True)
@@ -86,6 +101,7 @@ class DeckState:
     waiting: dict[int, None] = field(default_factory=dict)
     revision: int = 0
     kept_ended: int = KEPT_ENDED
+    _news: dict[str, _News] = field(default_factory=dict)
     _published: dict[str, Any] = field(default_factory=dict)
     _stale: set[str] = field(default_factory=set)
 
@@ -236,6 +252,7 @@ class DeckState:
 
     def publish(self, at_ms: int) -> DeckView:
         """A view that stays as it is; only mappings that changed are copied."""
+        self._add_up()
         view = self._view(at_ms, self._copied)
         self._stale.clear()
         return view
@@ -304,15 +321,25 @@ class DeckState:
         return tuple(task for task in depends_on if self.tasks[task].status not in done)
 
     def tally_end(self, turn: Turn, at_ms: int) -> None:
-        """Counts an ended turn for its agent."""
-        tally = self.tallies.get(turn.agent, _NO_TALLY)
-        recent = (*tally.recent_ms[-63:], at_ms)
-        good = turn.state in (TurnState.SUCCEEDED, TurnState.SUPERSEDED)
-        bad = turn.state in (TurnState.FAILED, TurnState.INCOMPLETE, TurnState.LOST)
-        self.tallies[turn.agent] = evolve(
-            tally, done=tally.done + good, failed=tally.failed + bad, recent_ms=recent
-        )
+        """Counts an ended turn for its agent; a view is given the sums when it is made."""
+        news = self._news.get(turn.agent)
+        if news is None:
+            news = self._news[turn.agent] = _News()
+        news.done += turn.state in _GOOD
+        news.failed += turn.state in _BAD
+        news.ended_ms.append(at_ms)
         self._stale.add("tallies")
+
+    def _add_up(self) -> None:
+        """Adds what has ended since the last view to the tallies."""
+        for agent, news in self._news.items():
+            tally = self.tallies.get(agent, _NO_TALLY)
+            self.tallies[agent] = AgentTally(
+                done=tally.done + news.done,
+                failed=tally.failed + news.failed,
+                recent_ms=(*tally.recent_ms, *news.ended_ms)[-RECENT:],
+            )
+        self._news.clear()
 
 
 _NO_TALLY = AgentTally()
