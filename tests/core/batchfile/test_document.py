@@ -55,11 +55,12 @@ def test_plain_scalars_mean_what_all_readers_agree_on(text: str, value: Any) -> 
     assert plain_value(text) == value
 
 
+TEXTS = st.text(st.characters(exclude_characters="\x85\u2028\u2029"), max_size=8)
+"""YAML 1.1 takes those three for ends of lines, and its writer does not mind them."""
+
 VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers(-(10**9), 10**9) | st.text(max_size=8),
-    lambda inner: (
-        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=6), inner, max_size=4)
-    ),
+    st.none() | st.booleans() | st.integers(-(10**9), 10**9) | TEXTS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=4),
     max_leaves=20,
 )
 
