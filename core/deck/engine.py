@@ -34,6 +34,7 @@ from batchdeck.core.model.event import Event
 from batchdeck.core.model.hold import Hold
 from batchdeck.core.model.limit import GLOBAL
 from batchdeck.core.model.turn import Turn, TurnState
+from batchdeck.core.points import reached
 from batchdeck.core.port import OutputPage
 from batchdeck.core.rules.limits import effective_limit
 from batchdeck.core.rules.order import place
@@ -144,6 +145,7 @@ class Engine:
     def post(self, letter: Letter) -> None:
         """Puts a letter in the inbox; news that can wait a moment does not cost a commit."""
         if isinstance(letter, Started):
+            reached("started")
             self._can_wait.append(letter)
             return
         self._inbox.append(letter)
@@ -231,6 +233,8 @@ class Engine:
             self._writing = False
         self._state.fault = None
         self._refusals = 0
+        if any(isinstance(letter, Ended) for letter in letters):
+            reached("finish.after")
         self._remember(work, publish=bool(receipts))
         self._answer(receipts)
         self._launch(work)
@@ -250,6 +254,7 @@ class Engine:
                 if turn is not None:
                     started(work, turn, letter.attempt, letter.process)
             elif isinstance(letter, Ended):
+                reached("finish.before")
                 ended(work, letter.turn, letter.attempt, self._judged(letter.outcome))
             elif isinstance(letter, Pulses):
                 self._state.pulses = dict(letter.pulses)
@@ -383,6 +388,7 @@ class Engine:
         limit = effective_limit(self._state.snapshot(work.now_ms), GLOBAL) or 0
         self.dispatcher.set_limit(max(limit, 1) + self._state.forced)
         for turn_id in work.launches:
+            reached("claimed")
             turn = self._state.turns[turn_id]
             self.dispatcher.launch(turn, self._assign(turn, self._prompts.get(turn_id, "")))
         for turn_id in work.stops:
@@ -395,6 +401,7 @@ class Engine:
 
     async def _sweep(self) -> None:
         """What no event told: rows changed by another program, a turn that was overlooked."""
+        reached("tick")
         version = await self._connection.run(
             lambda raw: int(raw.execute("PRAGMA data_version").fetchone()[0])
         )

@@ -14,6 +14,7 @@ from batchdeck.core.deck.letters import Pulses
 from batchdeck.core.executors import runner
 from batchdeck.core.model.turn import Turn
 from batchdeck.core.paths import DeckPaths
+from batchdeck.core.points import reached
 from batchdeck.core.text import clean_line, decode
 from batchdeck.core.view import Pulse
 
@@ -37,6 +38,7 @@ async def take_pulses(engine: Engine, paths: DeckPaths) -> None:
             running = [view.turns[turn] for turn in view.live if turn in view.turns]
         elif not known:
             continue
+        reached("tick")
         pulses = await anyio.to_thread.run_sync(_look, paths, running, known, sizes)
         if pulses != known:
             known = pulses

@@ -13,6 +13,7 @@ from batchdeck.core.deck.options import DeckOptions
 from batchdeck.core.deck.reading import Reader
 from batchdeck.core.deck.state import DeckState
 from batchdeck.core.model.turn import LIVE, Turn, TurnState
+from batchdeck.core.points import reached
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,7 @@ async def settle_attempts(
     adopted: list[Turn] = []
     counts = {"fenced": 0, "interrupted": 0}
     for turn in live:
+        reached("recover")
         kind = state.agents[turn.agent].kind
         if turn.attempt is None or not dispatcher.outlives(kind):
             engine.post(Ended(turn.id, turn.attempt or "", interrupted()))

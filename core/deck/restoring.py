@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from batchdeck.core.deck.scheduler import Scheduler
 from batchdeck.core.deck.state import KEPT_ENDED, DeckState
+from batchdeck.core.model.evolving import evolve
 from batchdeck.core.model.task import ADMISSIBLE, SETTLED, Status, Task
 from batchdeck.core.model.turn import (
     DECIDES_TASK,
@@ -51,12 +50,12 @@ def with_task(turn: Turn, state: DeckState) -> Turn:
         return turn
     task = state.tasks[turn.task]
     if turn.trigger not in DECIDES_TASK:
-        return replace(turn, lane=task.status)
-    return replace(
-        turn,
-        depends_on=state.open_dependencies(task.depends_on),
-        blocked=not admits(task, turn.trigger),
-    )
+        return evolve(turn, lane=task.status)
+    depends_on = state.open_dependencies(task.depends_on) if task.depends_on else ()
+    blocked = not admits(task, turn.trigger)
+    if depends_on == turn.depends_on and blocked == turn.blocked:
+        return turn
+    return evolve(turn, depends_on=depends_on, blocked=blocked)
 
 
 def admits(task: Task, trigger: Trigger) -> bool:

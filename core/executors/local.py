@@ -15,6 +15,7 @@ import anyio.to_thread
 from batchdeck.core.executors import records, runner
 from batchdeck.core.executors.executor import Alive, Evidence, Launch
 from batchdeck.core.executors.processes import HAVE_PIDFD, ask_to_stop, runner_of, signal_marked
+from batchdeck.core.points import reached
 from batchdeck.core.private import make_private_folder, write_private
 
 SPAWNS_AT_ONCE = 2
@@ -135,11 +136,15 @@ def _ask_to_stop(run: Path) -> None:
 
 def _spawn(launch: Launch) -> _Child:
     """Writes the attempt's folder and starts its runner."""
+    reached("folder.before")
     make_private_folder(launch.run)
     write_private(launch.run / runner.SPEC, json.dumps(_spec(launch)).encode())
+    reached("folder.after")
     says, told = os.pipe()
     try:
+        reached("spawn.before")
         pid = _start_runner(launch.run, told)
+        reached("spawn.after")
     except OSError:
         os.close(says)
         raise

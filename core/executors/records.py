@@ -21,6 +21,7 @@ from batchdeck.core.executors.executor import (
 )
 from batchdeck.core.executors.processes import signal_marked
 from batchdeck.core.model.turn import AttemptEnd
+from batchdeck.core.points import reached
 from batchdeck.core.private import make_private_folder, write_private
 
 
@@ -51,6 +52,7 @@ def fence(run: Path) -> bool:
         if not ours or (run / runner.STARTED).exists() or (run / runner.EXIT).exists():
             return False
         write_private(run / runner.FENCED)
+        reached("fenced")
         return True
 
 

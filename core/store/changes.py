@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from batchdeck.core.errors import StoreError
+from batchdeck.core.points import reached
 from batchdeck.core.store.rows import (
     ASK_COLUMNS,
     BATCH_COLUMNS,
@@ -170,11 +171,13 @@ class Changes:
             self._run(raw, _BEFORE_CLAIMS)
             prompts = self._claim(raw)
             self._run(raw, _AFTER_CLAIMS)
+            reached("commit.before")
             raw.execute("COMMIT")
         except BaseException:
             if raw.in_transaction:
                 raw.execute("ROLLBACK")
             raise
+        reached("commit.after")
         return prompts
 
     def _run(self, raw: sqlite3.Connection, statements: Iterable[str]) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import sqlite3
 from dataclasses import dataclass, field
+from typing import Any
 
 from batchdeck.core.model.agent import Agent
 from batchdeck.core.model.ask import Ask
@@ -56,9 +58,13 @@ def load(raw: sqlite3.Connection, ended_turns: int) -> Stored:
     One read transaction: all of it is of one moment.
     """
     raw.execute("BEGIN")
+    collecting = gc.isenabled()
+    gc.disable()  # nothing read here is garbage, and looking for some takes as long as reading
     try:
         return _load(raw, ended_turns)
     finally:
+        if collecting:
+            gc.enable()
         raw.execute("ROLLBACK")
 
 
@@ -72,8 +78,10 @@ def _load(raw: sqlite3.Connection, ended_turns: int) -> Stored:
     stored.folders = _folders(raw)
     defined = raw.execute("SELECT name, path FROM defined_folders")
     stored.defined_folders = {row["name"]: row["path"] for row in defined}
-    conversations = raw.execute("SELECT * FROM conversations ORDER BY id")
-    stored.conversations = [rows.conversation_from(row) for row in conversations]
+    conversations = _plain(
+        raw, "SELECT id, agent, task, session, title FROM conversations ORDER BY id"
+    )
+    stored.conversations = [Conversation(*row) for row in conversations]
     stored.tasks = _tasks(raw)
     stored.turns = _turns(raw, stored.folders, ended_turns)
     limits = raw.execute("SELECT * FROM limits")
@@ -86,6 +94,13 @@ def _load(raw: sqlite3.Connection, ended_turns: int) -> Stored:
         stored.last_ids[name] = raw.execute(f"SELECT max(id) FROM {table}").fetchone()[0] or 0
     stored.last_ids["event"] = raw.execute("SELECT max(last_seq) FROM events").fetchone()[0] or 0
     return stored
+
+
+def _plain(raw: sqlite3.Connection, query: str, *parameters: Any) -> sqlite3.Cursor:
+    """A query whose rows are plain tuples: by position is half the time of by name."""
+    cursor = raw.cursor()
+    cursor.row_factory = None
+    return cursor.execute(query, parameters)
 
 
 def _folders(raw: sqlite3.Connection) -> dict[int, Folder]:
@@ -107,15 +122,17 @@ def _tasks(raw: sqlite3.Connection) -> list[Task]:
     for row in raw.execute("SELECT task, needs FROM dependencies ORDER BY task, needs"):
         needs.setdefault(row["task"], []).append(row["needs"])
     return [
-        rows.task_from(row, tuple(needs.get(row["id"], ())))
-        for row in raw.execute(f"{rows.SELECT_TASKS} ORDER BY id")
+        rows.task_from(row, tuple(needs.get(row[0], ())))
+        for row in _plain(raw, f"{rows.SELECT_TASKS} ORDER BY id")
     ]
 
 
 def _turns(raw: sqlite3.Connection, folders: dict[int, Folder], ended_turns: int) -> list[Turn]:
-    open_turns = raw.execute(f"{rows.SELECT_TURNS} WHERE ended_ms IS NULL").fetchall()
-    ended = raw.execute(
-        f"{rows.SELECT_TURNS} WHERE ended_ms IS NOT NULL ORDER BY id DESC LIMIT ?", (ended_turns,)
+    open_turns = _plain(raw, f"{rows.SELECT_TURNS} WHERE ended_ms IS NULL").fetchall()
+    ended = _plain(
+        raw,
+        f"{rows.SELECT_TURNS} WHERE ended_ms IS NOT NULL ORDER BY id DESC LIMIT ?",
+        ended_turns,
     ).fetchall()
     found = [rows.turn_from(row, folders) for row in (*open_turns, *ended)]
     return sorted(found, key=lambda turn: turn.id)

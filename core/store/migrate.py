@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from importlib import resources
 
 from batchdeck.core.errors import StoreError
+from batchdeck.core.points import reached
 
 _NAME = re.compile(r"(\d{4})_\w+\.sql")
 
@@ -61,6 +62,7 @@ def _apply(raw: sqlite3.Connection, migration: Migration) -> None:
         if version(raw) < migration.number:  # another process may have been quicker
             for statement in statements(migration.sql):
                 raw.execute(statement)
+                reached("migrate")
             raw.execute(f"PRAGMA user_version = {migration.number}")
         raw.execute("COMMIT")
     except BaseException:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import Any
 
 from batchdeck.core.model.agent import Agent, AgentKind, PromptVia
 from batchdeck.core.model.ask import Ask, AskState
 from batchdeck.core.model.batch import Batch, BatchState, Interrupt, OnError
-from batchdeck.core.model.conversation import Conversation, Message, Role
+from batchdeck.core.model.conversation import Message, Role
 from batchdeck.core.model.folder import Folder
 from batchdeck.core.model.hold import Hold
 from batchdeck.core.model.limit import Limit
@@ -40,6 +40,8 @@ STATE_CODES: dict[TurnState, int] = {
 }
 """As `0001_deck.sql` explains them; the guard and the indexes rely on the order."""
 _STATES = {code: state for state, code in STATE_CODES.items()}
+_TRIGGERS = {str(trigger): trigger for trigger in Trigger}
+_STATUSES = {str(status): status for status in Status}
 
 SELECT_TURNS = f"SELECT {', '.join(TURN_COLUMNS)} FROM turns"
 
@@ -85,35 +87,65 @@ def turn_values(turn: Turn, folder: int | None) -> tuple[Any, ...]:
     )
 
 
-def turn_from(row: sqlite3.Row, folders: Mapping[int, Folder]) -> Turn:
-    """A turn as stored; what depends on its task (`depends_on`, `blocked`) is the loader's."""
-    forced = row["forced"]
+def turn_from(row: Sequence[Any], folders: Mapping[int, Folder]) -> Turn:
+    """A turn as stored, from its columns in the order of `TURN_COLUMNS`.
+
+    What depends on its task (`depends_on`, `blocked`) is the loader's. By position, not by name:
+    a deck of 100,000 turns is read at every start.
+    """
+    (
+        row_id,
+        agent,
+        conversation,
+        trigger,
+        position,
+        state,
+        priority,
+        task,
+        batch,
+        target,
+        folder,
+        lane,
+        not_before_ms,
+        held_by,
+        authorised,
+        forced,
+        forced_by,
+        attempt,
+        attempts,
+        queued_ms,
+        started_ms,
+        ended_ms,
+        exit_code,
+        error,
+        title,
+    ) = row
     return Turn(
-        id=row["id"],
-        agent=row["agent"],
-        conversation=row["conversation"],
-        trigger=Trigger(row["trigger"]),
-        position=row["position"],
-        state=_STATES[row["state"]],
-        priority=row["priority"],
-        task=row["task"],
-        batch=row["batch"],
-        target=row["target"],
-        folder=None if row["folder"] is None else folders.get(row["folder"]),
-        lane=None if row["lane"] is None else Status(row["lane"]),
-        not_before_ms=row["not_before_ms"],
-        held_by=row["held_by"],
-        authorised=bool(row["authorised"]),
+        id=row_id,
+        agent=agent,
+        conversation=conversation,
+        trigger=_TRIGGERS[trigger],
+        position=position,
+        state=_STATES[state],
+        priority=priority,
+        task=task,
+        batch=batch,
+        target=target,
+        folder=None if folder is None else folders.get(folder),
+        lane=None if lane is None else _STATUSES[lane],
+        not_before_ms=not_before_ms,
+        held_by=held_by,
+        authorised=bool(authorised),
         forced=tuple(forced.strip(",").split(",")) if forced else (),
-        forced_by=row["forced_by"],
-        attempt=row["attempt"],
-        attempts=row["attempts"],
-        queued_ms=row["queued_ms"],
-        started_ms=row["started_ms"],
-        ended_ms=row["ended_ms"],
-        exit_code=row["exit_code"],
-        error=row["error"],
-        title=row["title"],
+        forced_by=forced_by,
+        attempt=attempt,
+        attempts=attempts,
+        queued_ms=queued_ms,
+        started_ms=started_ms,
+        ended_ms=ended_ms,
+        exit_code=exit_code,
+        error=error,
+        title=title,
     )
 
 
@@ -154,25 +186,28 @@ def task_values(task: Task, prompt: str, fingerprint: str) -> tuple[Any, ...]:
     )
 
 
-def task_from(row: sqlite3.Row, depends_on: tuple[int, ...]) -> Task:
+def task_from(row: Sequence[Any], depends_on: tuple[int, ...]) -> Task:
+    """A task from its columns in the order of `SELECT_TASKS`."""
+    row_id, key, batch, title, agent, status, conversation, position, priority, *rest = row
+    target, folder, issue, turn, attempts, error, updated_ms = rest
     return Task(
-        id=row["id"],
-        key=row["key"],
-        batch=row["batch"],
-        title=row["title"],
-        agent=row["agent"],
-        status=Status(row["status"]),
-        conversation=row["conversation"],
-        position=row["position"],
-        priority=row["priority"],
-        target=row["target"],
-        folder=row["folder"],
-        issue=row["issue"],
+        id=row_id,
+        key=key,
+        batch=batch,
+        title=title,
+        agent=agent,
+        status=_STATUSES[status],
+        conversation=conversation,
+        position=position,
+        priority=priority,
+        target=target,
+        folder=folder,
+        issue=issue,
         depends_on=depends_on,
-        turn=row["turn"],
-        attempts=row["attempts"],
-        error=row["error"],
-        updated_ms=row["updated_ms"],
+        turn=turn,
+        attempts=attempts,
+        error=error,
+        updated_ms=updated_ms,
     )
 
 
@@ -263,16 +298,6 @@ def limit_from(row: sqlite3.Row) -> Limit:
 
 def hold_from(row: sqlite3.Row) -> Hold:
     return Hold(what=row["what"], by=row["by"], reason=row["reason"], at_ms=row["at_ms"])
-
-
-def conversation_from(row: sqlite3.Row) -> Conversation:
-    return Conversation(
-        id=row["id"],
-        agent=row["agent"],
-        task=row["task"],
-        session=row["session"],
-        title=row["title"],
-    )
 
 
 def message_from(row: sqlite3.Row) -> Message:

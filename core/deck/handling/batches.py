@@ -14,11 +14,13 @@ from batchdeck.core.deck.tasks import begin_task, fail_task, finish_batch, queue
 from batchdeck.core.deck.work import Work
 from batchdeck.core.errors import BadInput, NotFound
 from batchdeck.core.model.batch import Batch, BatchState
+from batchdeck.core.model.evolving import evolve
 from batchdeck.core.model.folder import Folder
 from batchdeck.core.model.limit import GLOBAL, Limit, batch_limit
 from batchdeck.core.model.spec import BatchSpec, TaskSpec
 from batchdeck.core.model.task import ADMISSIBLE, SETTLED, Status, Task
 from batchdeck.core.model.turn import TurnState
+from batchdeck.core.points import reached
 from batchdeck.core.rules.limits import effective_limit
 from batchdeck.core.store import changes as sql
 
@@ -63,12 +65,13 @@ def add_batch(work: Work, command: AddBatch, places: Places, known: Mapping[str,
     for name, path in spec.folders.items():
         work.state.defined_folders[name] = path
         work.changes.add(sql.DEFINE_FOLDER, (name, path))
-    _put_limits(work, spec, command.by, first=existing is None)
+    _put_limits(work, spec, command.by)
     if existing is None or existing.state is not BatchState.RUNNING:
         work.emit("batch.started", batch=spec.name, by=command.by, tasks=len(spec.tasks))
     for task in changed:
         _replan(work, spec, task, places)
     _add_tasks(work, spec, new, places)
+    reached("import")
     finish_batch(work, spec.name)
     return Receipt(accepted=True, batch=spec.name, message=f"{spec.name}: {len(new)} tasks added.")
 
@@ -138,12 +141,13 @@ def _begun(work: Work, task: Task) -> bool:
     return turn is not None and turn.attempts > 0
 
 
-def _put_limits(work: Work, spec: BatchSpec, by: str, *, first: bool) -> None:
+def _put_limits(work: Work, spec: BatchSpec, by: str) -> None:
+    """A flag is a recorded change; what a file says never undoes what a person set."""
     for limit in spec.limits:
+        flag = limit.origin.startswith("--")
         stored = work.state.limits.get(limit.name)
-        kept = stored is not None and stored.explicit and not limit.explicit
-        if not kept and (first or limit.explicit or stored is None or not stored.explicit):
-            put_limit(work, replace(limit, changed_by=by, changed_ms=work.now_ms))
+        if stored is None or flag or not stored.explicit:
+            put_limit(work, evolve(limit, changed_by=by, changed_ms=work.now_ms, explicit=flag))
     _raise_global(work, spec, by)
 
 

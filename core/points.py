@@ -1,0 +1,48 @@
+"""Named points at which a test may have the process killed; nothing at all unless one is armed."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import Literal, get_args
+
+VARIABLE = "BATCHDECK_CRASH_AT"
+"""`point:n`: the process kills itself when it reaches that point for the n-th time."""
+
+Point = Literal[
+    "migrate",
+    "import",
+    "commit.before",
+    "commit.after",
+    "claimed",
+    "folder.before",
+    "folder.after",
+    "spawn.before",
+    "spawn.after",
+    "started",
+    "tick",
+    "finish.before",
+    "finish.after",
+    "recover",
+    "fenced",
+]
+POINTS: tuple[Point, ...] = get_args(Point)
+
+
+def _read(text: str | None) -> tuple[str, int] | None:
+    name, _, count = (text or "").rpartition(":")
+    return (name, int(count)) if name in POINTS and count.isdigit() else None
+
+
+_armed = _read(os.environ.get(VARIABLE))
+_left = _armed[1] if _armed else 0
+
+
+def reached(point: Point) -> None:
+    """Ends the process without any warning, where that was asked for."""
+    if _armed is None or _armed[0] != point:
+        return
+    global _left
+    _left -= 1
+    if _left == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
