@@ -19,8 +19,9 @@ from batchdeck.core.batchfile.agents import (
 from batchdeck.core.batchfile.checks import check_tasks
 from batchdeck.core.batchfile.document import Document, parse
 from batchdeck.core.batchfile.foreach import check_foreach, plain_foreach
+from batchdeck.core.batchfile.layers import check_global
 from batchdeck.core.batchfile.schema import BatchBlock, TaskBlock
-from batchdeck.core.batchfile.settings import Settings, check_global
+from batchdeck.core.batchfile.settings import Settings
 from batchdeck.core.batchfile.source import read_source
 from batchdeck.core.batchfile.wording import validate
 from batchdeck.core.model.agent import Agent

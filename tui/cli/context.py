@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 import click
 
+from batchdeck.core.batchfile.settings import Settings, read_settings
 from batchdeck.core.commands import Command, Receipt
 from batchdeck.core.errors import BatchdeckError
 from batchdeck.core.model.event import Event
@@ -80,6 +81,11 @@ class Context:
     @property
     def paths(self) -> DeckPaths:
         return find_deck(self.deck, self.environment, self.here)
+
+    @property
+    def settings(self) -> Settings:
+        """The deck's configuration."""
+        return read_settings(self.paths.root)
 
     def look(self) -> AbstractContextManager[Look]:
         return self.doors.look(self.paths)

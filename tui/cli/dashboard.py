@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -9,12 +10,11 @@ from pathlib import Path
 import anyio
 import click
 
-from batchdeck.core.commands import Command, StopAll
+from batchdeck.core.commands import Command, Receipt, StopAll
 from batchdeck.core.paths import DeckPaths
 from batchdeck.tui.app import DeckApp
 from batchdeck.tui.cli.context import Context, LiveDeck, Opening
 from batchdeck.tui.cli.crashing import report_crash
-from batchdeck.tui.cli.files import settings_of
 from batchdeck.tui.leaving import How, Leave
 from batchdeck.tui.settings import ScreenSettings
 
@@ -32,20 +32,16 @@ async def run_dashboard(
     async with AsyncExitStack() as stack:
         deck = await stack.enter_async_context(context.doors.open_deck(paths, opening))
         await stack.enter_async_context(context.doors.serve(deck, paths.socket))
-        if command is not None:
-            receipt = await deck.submit(command)
-            if not receipt.accepted:
-                click.echo(receipt.message, err=True)
-                return receipt.exit_code
+        gc.freeze()  # what was loaded is no garbage: looking through it would stall the screen
         seat = _Seat(DeckApp(deck, settings, report_crash=lambda e: report_crash(paths, e)))
-        await seat.sit()
+        await seat.sit(deck, command)
         return await seat.leave(deck)
     raise AssertionError("unreachable")
 
 
 def screen_settings(context: Context) -> ScreenSettings:
     """What the configuration says about the screen."""
-    ui = settings_of(context).ui
+    ui = context.settings.ui
     return ScreenSettings(
         theme=str(ui.get("theme") or "deck-dark"),
         keymap={str(k): str(v) for k, v in (ui.get("keymap") or {}).items()},
@@ -67,17 +63,26 @@ class _Seat:
         self._app = app
         self._left = anyio.Event()
         self._signal: int | None = None
+        self._refused: Receipt | None = None
 
-    async def sit(self) -> None:
-        """Returns when the app has left, whatever made it leave."""
+    async def sit(self, deck: LiveDeck, command: Command | None) -> None:
+        """Opens the screen while the command is carried out; returns when the app has left."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._watch_signals)
+            if command is not None:
+                tasks.start_soon(self._carry_out, deck, command)
             with anyio.CancelScope(shield=True):
                 try:
                     await self._app.run_async()
                 finally:
                     self._left.set()
             tasks.cancel_scope.cancel()
+
+    async def _carry_out(self, deck: LiveDeck, command: Command) -> None:
+        receipt = await deck.submit(command)
+        if not receipt.accepted:
+            self._refused = receipt
+            self._app.exit()
 
     async def _watch_signals(self) -> None:
         watched = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGINT)
@@ -88,6 +93,9 @@ class _Seat:
 
     async def leave(self, deck: LiveDeck) -> int:
         """Does what the operator chose, and returns the exit code."""
+        if self._refused is not None:
+            click.echo(self._refused.message, err=True)
+            return self._refused.exit_code
         if self._signal is not None:
             return 128 + self._signal
         result = self._app.return_value

@@ -10,7 +10,6 @@ import click
 
 from batchdeck.core.batchfile.example import DEFAULT_PRESET, PRESETS, example
 from batchdeck.core.batchfile.reading import read_batch
-from batchdeck.core.batchfile.settings import Settings, read_settings
 from batchdeck.core.errors import BadInput, NotFound
 from batchdeck.core.model.agent import AgentKind
 from batchdeck.core.model.limit import DEFAULT_GLOBAL, GLOBAL, Limit, agent_limit, batch_limit
@@ -45,17 +44,13 @@ def init(file: Path, preset: str) -> None:
     click.echo(f"{file} written. Next: batchdeck check {file}, then batchdeck run {file}")
 
 
-def settings_of(context: Context) -> Settings:
-    return read_settings(context.paths.root)
-
-
 def read_for(context: Context, file: Path) -> BatchSpec:
     """A batch file, read with the deck's configuration and the agents it knows.
 
     Raises:
         BatchFileFaults: anything in it is wrong.
     """
-    settings = settings_of(context)
+    settings = context.settings
     spec = read_batch(file, config=settings, agents=known_agents(context))
     used = {task.agent for task in spec.tasks}
     configured = {name: agent for name, agent in settings.agents.items() if name in used}

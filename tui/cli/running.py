@@ -106,7 +106,6 @@ def _with_flags(
     reconcile_interval: float | None,
 ) -> BatchSpec:
     from batchdeck.core.batchfile.flags import with_flags
-    from batchdeck.tui.cli.files import settings_of
 
     parts = [part for value in agent_limits for part in value.split(",")]
     return with_flags(
@@ -119,7 +118,7 @@ def _with_flags(
         },
         on_error=None if on_error is None else OnError(on_error),
         reconcile_interval=reconcile_interval,
-        config=settings_of(context),
+        config=context.settings,
     )
 
 
