@@ -39,6 +39,7 @@ class Dispatcher:
         self._exchange = exchange
         self._prepare = prepare
         self._controls: dict[int, Control] = {}
+        self._abandoned = False
         self._scope = anyio.CancelScope()
         self._tasks: anyio.abc.TaskGroup | None = None
         self.in_flight = anyio.CapacityLimiter(1)
@@ -52,7 +53,8 @@ class Dispatcher:
                 await anyio.sleep_forever()
 
     def abandon(self) -> None:
-        """Lets go of every attempt."""
+        """Lets go of every attempt, and begins none any more."""
+        self._abandoned = True
         self._scope.cancel()
 
     def knows(self, kind: AgentKind) -> bool:
@@ -75,6 +77,8 @@ class Dispatcher:
 
     def launch(self, turn: Turn, assignment: Assignment, *, adopt: bool = False) -> None:
         """Begins an attempt, or goes on with one that an earlier supervisor began."""
+        if self._abandoned:
+            return  # claimed while we were leaving: the next supervisor proves that it never began
         assert self._tasks is not None
         assert turn.attempt is not None
         attempt = turn.attempt

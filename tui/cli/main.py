@@ -129,4 +129,29 @@ def run_command_line(doors: Doors, environment: Mapping[str, str]) -> int:
     except BatchdeckError as error:
         click.echo(error.message, err=True)
         return error.exit_code
+    except Exception as error:  # noqa: BLE001 - the last door: a person gets words, not a traceback
+        return _unforeseen(context, error)
     return code if isinstance(code, int) else 0
+
+
+def _unforeseen(context: Context, error: Exception) -> int:
+    """A fault of batchdeck itself: one line, and a report without the values of anything."""
+    from batchdeck.tui.cli.crashing import report_crash
+
+    known = _first_known(error)
+    if known is not None:
+        click.echo(known.message, err=True)
+        return known.exit_code
+    path = report_crash(context.paths, error)
+    where = f"; a report is in {path}" if path is not None else ""
+    click.echo(f"batchdeck itself failed ({type(error).__name__}){where}.", err=True)
+    return 1
+
+
+def _first_known(error: BaseException) -> BatchdeckError | None:
+    """An error with words for a person, somewhere inside a group of them."""
+    if isinstance(error, BatchdeckError):
+        return error
+    if isinstance(error, BaseExceptionGroup):
+        return next((found for part in error.exceptions if (found := _first_known(part))), None)
+    return None

@@ -166,3 +166,22 @@ def _run(tmp_path: Path, sql: str) -> None:
     raw = sqlite3.connect(tmp_path / ".batchdeck" / "deck.db", isolation_level=None)
     raw.execute(sql)
     raw.close()
+
+
+async def test_a_turn_claimed_while_the_deck_is_left_is_taken_up_by_the_next_one(
+    tmp_path: Path,
+) -> None:
+    """The claim is on disk, its agent was never begun: neither an error nor a loss."""
+    async with bench(tmp_path, Puppets(outlives=True)) as here:
+        await here.deck.submit(SetLimit(name="global", value=0))
+        await here.add(spec(AgentKind.COMMAND, 1))
+        here.deck.dispatcher.abandon()
+        await here.deck.submit(SetLimit(name="global", value=1))
+        assert here.view.live == (1,)
+        assert here.puppets.begun == []
+        attempt = here.view.turns[1].attempt
+    puppets = Puppets(outlives=True)
+    puppets.fenced.add(tmp_path / ".batchdeck" / "runs" / str(attempt))
+    async with bench(tmp_path, puppets) as here:
+        await here.puppets.until_begun(1)
+        assert here.view.turns[1].attempts == 2
