@@ -18,10 +18,12 @@ from batchdeck.core.commands import (
     SetLimit,
     StopTurn,
 )
-from batchdeck.core.errors import BadInput
+from batchdeck.core.errors import BadInput, NotFound
 from batchdeck.core.model.hold import DECK
 from batchdeck.core.model.limit import read_limit_value
+from batchdeck.core.rules.limits import check_limit, full_limit_name
 from batchdeck.core.text import clean_line
+from batchdeck.core.view import DeckView
 from batchdeck.tui.cli.context import Context, print_json
 from batchdeck.tui.cli.finding import needed_turn_number
 from batchdeck.tui.cli.showing import json_option
@@ -77,6 +79,8 @@ def limit(context: Context, changes: tuple[str, ...], as_json: bool) -> None:
            agent:NAME, attention
     """
     wanted = [(name, read_limit_value(value, name)) for name, value in read_assignments(changes)]
+    if len(wanted) > 1:
+        _check_all(context, wanted)
     worst = 0
     answers = []
     for name, value in wanted:
@@ -89,6 +93,21 @@ def limit(context: Context, changes: tuple[str, ...], as_json: bool) -> None:
     if as_json:
         print_json(answers[0] if len(answers) == 1 else answers)
     click.get_current_context().exit(worst)
+
+
+def _check_all(context: Context, wanted: list[tuple[str, int | None]]) -> None:
+    """Refuses all changes where one cannot be made: of a wrong command, nothing happens.
+
+    Raises:
+        BadInput: no such limit, or a number it may not have.
+    """
+    try:
+        with context.look() as look:
+            view = look.view()
+    except NotFound:
+        view = DeckView()
+    for name, value in wanted:
+        check_limit(view, full_limit_name(view, name), value)
 
 
 @click.command()

@@ -1,0 +1,200 @@
+"""Batch files from the command line: an example, a check, the plan, and whom to trust."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from batchdeck.core.batchfile.example import PRESETS
+from tests.cli.conftest import Invoke
+from tests.support.workspace import Workspace
+
+TWO_TASKS = [
+    {"id": "T1", "agent": "coder", "prompt": "exit=0"},
+    {"id": "T2", "agent": "coder", "prompt": "exit=0", "depends_on": ["T1"]},
+]
+
+
+# -- init
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_example_is_a_batch_file_without_faults(
+    preset: str, invoke: Invoke, space: Workspace
+) -> None:
+    invoke("init", "--agent", preset, code=0)
+    shown = invoke("check", "batch.yaml", code=0)
+    assert "no fault" in shown.out
+    assert "#" in (space.folder / "batch.yaml").read_text(), "it is commented"
+
+
+def test_init_never_overwrites(invoke: Invoke, space: Workspace) -> None:
+    mine = space.folder / "mine.yaml"
+    mine.write_text("precious")
+    refused = invoke("init", "mine.yaml", code=2)
+    assert "exists already" in refused.err
+    assert mine.read_text() == "precious"
+
+
+def test_init_does_not_follow_a_link_to_nowhere(invoke: Invoke, space: Workspace) -> None:
+    (space.folder / "link.yaml").symlink_to(space.folder / "elsewhere.yaml")
+    invoke("init", "link.yaml", code=2)
+    assert not (space.folder / "elsewhere.yaml").exists()
+
+
+def test_init_knows_its_presets(invoke: Invoke, space: Workspace) -> None:
+    refused = invoke("init", "--agent", "nobody", code=2)
+    assert all(preset in refused.err for preset in PRESETS)
+    assert not (space.folder / "batch.yaml").exists()
+
+
+def test_init_where_nothing_can_be_written_is_one_line(invoke: Invoke) -> None:
+    refused = invoke("init", "missing/batch.yaml", code=2)
+    assert "cannot be written" in refused.err
+
+
+# -- check
+
+FAULTY = """\
+name: docs
+max_paralel: 4
+agents:
+  coder: {kind: command, command: [true], parallelism_limit: 1.5}
+tasks:
+  - id: 017
+    agent: nobody
+    prompt: hi
+  - {id: T2, agent: coder, prompt: x, depends_on: [T9]}
+"""
+
+
+def test_check_tells_every_fault_with_file_line_and_column(
+    invoke: Invoke, space: Workspace
+) -> None:
+    (space.folder / "bad.yaml").write_text(FAULTY)
+    refused = invoke("check", "bad.yaml", code=2)
+    assert refused.out == ""
+    lines = refused.err.splitlines()
+    for place in ("bad.yaml:2:1: ", "bad.yaml:4:", "bad.yaml:6:", "bad.yaml:7:", "bad.yaml:9:"):
+        assert any(line.startswith(place) for line in lines), (place, lines)
+    assert "max_parallel" in lines[0], "the nearest valid name"
+
+
+def test_check_gives_faults_to_programs_too(invoke: Invoke, space: Workspace) -> None:
+    (space.folder / "bad.yaml").write_text(FAULTY)
+    document = invoke("check", "bad.yaml", "--json", code=2).json
+    assert document["ok"] is False
+    assert document["faults"][0].startswith("bad.yaml:2:1: ")
+
+
+def test_a_faulty_file_changes_nothing(invoke: Invoke, space: Workspace) -> None:
+    (space.folder / "bad.yaml").write_text(FAULTY)
+    invoke("run", "bad.yaml", "--headless", code=2)
+    assert not space.deck.exists()
+
+
+@pytest.mark.parametrize("command", ["check", "plan", "run"])
+def test_a_missing_file_is_one_line(command: str, invoke: Invoke) -> None:
+    refused = invoke(command, "nowhere.yaml", code=2)
+    assert len(refused.err.splitlines()) == 1
+    assert "nowhere.yaml" in refused.err
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+def test_an_unreadable_file_is_one_line(invoke: Invoke, space: Workspace) -> None:
+    path = space.batch(tasks=TWO_TASKS)
+    path.chmod(0)
+    assert "Permission" in invoke("check", path, code=2).err
+
+
+@pytest.mark.parametrize("odd", [b"\xff\xfe\x00x", b"", b"[1, 2]", b"{", b"a: &x 1\nb: *x\n"])
+def test_a_file_that_is_no_batch_is_refused_in_words(
+    odd: bytes, invoke: Invoke, space: Workspace
+) -> None:
+    (space.folder / "odd.yaml").write_bytes(odd)
+    refused = invoke("check", "odd.yaml", code=2)
+    assert refused.err.startswith("odd.yaml")
+
+
+def test_a_folder_instead_of_a_file_is_refused_in_words(invoke: Invoke, space: Workspace) -> None:
+    (space.folder / "batches").mkdir()
+    assert "batches" in invoke("check", "batches", code=2).err
+
+
+# -- plan
+
+
+def test_the_plan_tells_groups_limits_with_their_origin_and_what_starts_first(
+    invoke: Invoke, space: Workspace
+) -> None:
+    file = space.batch(
+        max_parallel=6, max_parallel_by_status={"READY": 3, "IN_PROGRESS": 2}, tasks=TWO_TASKS
+    )
+    document = invoke("plan", file, "--json", code=0).json
+    assert document["groups"] == [["T1"], ["T2"]]
+    assert document["starts"] == ["T1"]
+    limits = {row["name"]: (row["limit"], row["origin"]) for row in document["limits"]}
+    assert limits["status:docs/READY"] == (3, "batch.yaml")
+    assert limits["status:docs/IN_PROGRESS"] == (2, "batch.yaml")
+    assert limits["batch:docs"] == (6, "batch.yaml")
+    assert limits["global"] == (6, "batch docs (nobody set it)")
+    shown = invoke("plan", file, code=0).out
+    assert "status:docs/READY" in shown
+    assert "starts first: T1" in shown
+    assert not space.deck.exists(), "a plan makes nothing"
+
+
+def test_a_deck_limit_that_was_set_wins_and_the_plan_says_so(
+    invoke: Invoke, space: Workspace
+) -> None:
+    file = space.batch(max_parallel=6, tasks=TWO_TASKS)
+    invoke("limit", "global=2", code=0)
+    limits = {row["name"]: row for row in invoke("plan", file, "--json", code=0).json["limits"]}
+    assert limits["global"]["limit"] == 2
+    assert limits["global"]["origin"] == "command"
+
+
+# -- trust
+
+
+def untrusted(space: Workspace) -> Path:
+    """A batch file that others may write."""
+    path = space.batch(tasks=TWO_TASKS)
+    path.chmod(0o666)
+    return path
+
+
+def test_another_ones_file_is_not_run_without_approval(invoke: Invoke, space: Workspace) -> None:
+    refused = invoke("run", untrusted(space), "--headless", code=2)
+    assert "not trusted" in refused.err
+    assert "scripted_agent.py" in refused.err, "its commands are shown"
+    assert "--trust" in refused.err
+    assert not space.ledger.read_text()
+    assert not space.deck.exists()
+
+
+def test_trust_approves_once_and_is_remembered_until_the_commands_change(
+    invoke: Invoke, space: Workspace
+) -> None:
+    path = untrusted(space)
+    invoke("run", path, "--headless", "--trust", code=0)
+    assert space.starts() == ["T1", "T2"]
+    invoke("run", path, "--headless", code=0)
+    path.write_text(path.read_text().replace('"-S"', '"-S", "-B"'))
+    assert "not trusted" in invoke("run", path, "--headless", code=2).err
+
+
+def test_a_file_that_git_tracks_is_another_ones(invoke: Invoke, space: Workspace) -> None:
+    path = space.batch(tasks=TWO_TASKS)
+    for arguments in (["init", "-q"], ["add", path.name]):
+        subprocess.run(["git", *arguments], cwd=space.folder, check=True, env=space.environment)
+    assert "git" in invoke("run", path, "--headless", code=2).err
+
+
+def test_checking_and_planning_need_no_trust(invoke: Invoke, space: Workspace) -> None:
+    path = untrusted(space)
+    invoke("check", path, code=0)
+    invoke("plan", path, code=0)

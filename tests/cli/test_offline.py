@@ -1,0 +1,229 @@
+"""Commands on a deck that nobody dispatches: done under the same lock, or told that they cannot."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Invoke
+from tests.support.workspace import Workspace, workspaces
+
+QUESTION = json.dumps({"question": "Which colour?", "choices": ["red", "blue"]})
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    """T1 has failed, T2 asks something, T3 and T4 are queued at a closed agent, T5 is BACKLOG."""
+    for space in workspaces(tmp_path_factory.mktemp("made")):
+        file = space.batch(
+            agents={"coder": {}, "closed": {"parallelism_limit": 0}},
+            tasks=[
+                {"id": "T1", "agent": "coder", "prompt": "exit=3"},
+                {"id": "T2", "agent": "coder", "prompt": f"ask='{QUESTION}'"},
+                {"id": "T3", "agent": "closed", "prompt": "exit=0"},
+                {"id": "T4", "agent": "closed", "prompt": "exit=0"},
+                {"id": "T5", "agent": "closed", "prompt": "exit=0", "status": "BACKLOG"},
+            ],
+        )
+        process = space.start("run", file, "--headless")
+        printed = space.folder / "out.txt"
+        space.while_runs(process, lambda out=printed: "asks: Which" in out.read_text())
+        process.terminate()
+        process.wait(10)
+        yield space
+
+
+@pytest.fixture
+def space(made: Workspace, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    """A copy of that deck."""
+    for space in workspaces(tmp_path_factory.mktemp("stopped")):
+        shutil.copytree(made.deck, space.deck, ignore=shutil.ignore_patterns("control.sock"))
+        yield space
+
+
+def task(invoke: Invoke, name: str) -> dict[str, Any]:
+    document: dict[str, Any] = invoke("task", "show", name, "--json", code=0).json
+    return document
+
+
+def test_a_deck_without_a_supervisor_says_that_it_is_stopped(invoke: Invoke) -> None:
+    document = invoke("status", "--json", code=0).json
+    assert (document["mode"], document["supervised"]) == ("stopped", False)
+    assert (document["queued"], document["waiting"]) == (3, 1)
+    assert "Nobody dispatches" in invoke("why", "T3", code=0).out
+
+
+def test_a_limit_is_changed_recorded_and_says_before_and_after(invoke: Invoke) -> None:
+    document = invoke("limit", "agent:coder=5", "--json", code=0).json
+    assert (document["name"], document["value"], document["before"]) == ("agent:coder", 5, 1)
+    assert invoke("status", "--json").json["by_agent"]["coder"]["limit"] == 5
+    event = invoke("events", "-n", "1", "--json").json
+    assert event["kind"] == "limit.changed"
+    assert (event["name"], event["before"], event["after"]) == ("agent:coder", 1, 5)
+    assert event["by"] == "operator"
+
+
+def test_several_limits_are_changed_in_one_command(invoke: Invoke) -> None:
+    answers = invoke("limit", "global=2", "status:READY=none", "--json", code=0).json
+    assert [answer["name"] for answer in answers] == ["global", "status:READY"]
+
+
+def test_one_wrong_limit_of_several_changes_none(invoke: Invoke) -> None:
+    for wrong in (["global=2", "agent:coder=99"], ["global=2", "nope=1"], ["global=2", "x"]):
+        invoke("limit", *wrong, code=2)
+        assert invoke("status", "--json").json["limit"] == 4
+
+
+def test_a_limit_of_zero_is_shown_as_closed_and_none_as_no_limit(invoke: Invoke) -> None:
+    assert "closed" in invoke("limit", "batch:docs=0", code=0).out
+    assert "∞" in invoke("limit", "batch:docs=none", code=0).out
+    invoke("limit", "global=none", code=2)
+
+
+def test_a_hold_is_put_and_released(invoke: Invoke) -> None:
+    for what in ("deck", "agent:coder", "batch:docs", "folder:.", "#3"):
+        invoke("hold", what, code=0)
+        shown = invoke("why", "T3", "--json", code=0).json
+        assert shown["gates"][0]["open"] is (what in ("agent:coder", "folder:."))
+        invoke("release", what, code=0)
+        assert invoke("why", "T3", "--json").json["gates"][0]["open"] is True
+
+
+def test_releasing_what_is_not_held_is_exit_2(invoke: Invoke) -> None:
+    assert "not held" in invoke("release", "agent:coder", code=2).err
+    assert "cannot be held" in invoke("hold", "coder", code=2).err
+    assert "There are: closed, coder" in invoke("hold", "agent:x", code=2).err
+
+
+def test_a_failed_task_is_retried_and_counts_anew(invoke: Invoke) -> None:
+    assert task(invoke, "T1")["status"] == "FAILED"
+    assert invoke("task", "retry", "T1", "--json", code=0).json["state"] == "queued"
+    assert task(invoke, "T1")["state"] == "queued"
+    assert "already" in invoke("task", "retry", "T1", code=3).err
+
+
+def test_only_a_failed_task_can_be_retried(invoke: Invoke) -> None:
+    invoke("task", "retry", "T5", code=3)
+
+
+def test_a_status_is_set_by_a_legal_move_and_refused_otherwise(invoke: Invoke) -> None:
+    invoke("task", "status", "T3", "done", code=0)
+    assert (task(invoke, "T3")["status"], task(invoke, "T3")["state"]) == ("DONE", "cancelled")
+    assert "cannot go from DONE to BLOCKED" in invoke("task", "status", "T3", "BLOCKED", code=3).err
+    assert "BACKLOG, READY" in invoke("task", "status", "T3", "nope", code=2).err
+
+
+def test_a_backlog_task_made_ready_may_start(invoke: Invoke) -> None:
+    invoke("task", "status", "T5", "READY", code=0)
+    shut = [g["gate"] for g in invoke("why", "T5", "--json").json["gates"] if not g["open"]]
+    assert shut == ["agent"]
+
+
+def test_asks_are_listed_and_answered_by_one_of_their_choices(invoke: Invoke) -> None:
+    (row,) = invoke("ask", "list", "--json", code=0).json
+    assert (row["ask"], row["question"], row["choices"]) == ("1", "Which colour?", ["red", "blue"])
+    assert row["agent"] == "coder"
+    assert "red, blue" in invoke("ask", "answer", "1", "green", code=2).err
+    invoke("ask", "answer", "1", "blue", code=0)
+    assert invoke("ask", "list", "--json").json == []
+    assert task(invoke, "T2")["status"] == "READY"
+    assert "no open ask" in invoke("ask", "answer", "1", "blue", code=2).err
+    assert "not an ask" in invoke("ask", "answer", "one", "blue", code=2).err
+
+
+def test_a_message_is_stored_and_told_that_nobody_dispatches(invoke: Invoke) -> None:
+    sent = invoke("send", "coder", "hello", "--on-busy", "queue", "--json", code=0).json
+    assert (sent["state"], sent["position"]) == ("queued", 1)
+    assert set(sent) >= {"turn", "conversation", "state", "position", "forced", "bypassed"}
+    assert "nobody dispatches" in sent["message"]
+    rows = invoke("turns", "--json").json
+    assert [row["title"] for row in rows if row["turn"] == sent["turn"]] == ["hello"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("send", "coder", "hello"),
+        ("send", "coder", "hello", "--on-busy", "force"),
+        ("stop", "#3"),
+        ("drain",),
+        ("task", "cancel", "T3"),
+    ],
+)
+def test_what_needs_a_supervisor_is_exit_4_and_changes_nothing(
+    command: tuple[str, ...], invoke: Invoke
+) -> None:
+    before = invoke("turns", "--json").json
+    refused = invoke(*command, code=4)
+    assert "Nobody dispatches" in refused.err
+    assert invoke("turns", "--json").json == before
+
+
+def test_a_bad_on_busy_is_refused_before_anything_is_looked_up(invoke: Invoke) -> None:
+    for to in ("coder", "nobody"):
+        refused = invoke("send", to, "hi", "--on-busy", "now", "--json", code=2)
+        assert refused.json["error"] == "on_busy_invalid"
+
+
+def test_a_text_from_standard_input_is_sent_whole(invoke: Invoke) -> None:
+    sent = invoke("send", "coder", "-", "--on-busy", "queue", "--json", input="one\ntwo\n", code=0)
+    row = next(r for r in invoke("turns", "--json").json if r["turn"] == sent.json["turn"])
+    assert row["title"] == "one two"
+    invoke("send", "coder", "-", "--on-busy", "queue", input="  \n", code=2)
+
+
+def test_the_same_delivery_is_one_message(invoke: Invoke) -> None:
+    arguments = ("send", "coder", "hi", "--on-busy", "queue", "--delivery-id", "d-1", "--json")
+    first, again = (invoke(*arguments, code=0).json for _ in range(2))
+    assert first["turn"] == again["turn"]
+    other = invoke("send", "coder", "hi", "--on-busy", "queue", "--json", code=0).json
+    assert int(other["turn"]) == int(first["turn"]) + 1, "a repeat takes no number"
+
+
+def test_an_unauthorised_message_keeps_its_place_in_its_target(invoke: Invoke) -> None:
+    first = invoke(
+        "send", "coder", "one", "--unauthorised", "--target", "issue-1", "--json", code=0
+    ).json
+    arguments = ("--target", "issue-1", "--on-busy", "queue", "--json")
+    second = invoke("send", "coder", "two", *arguments, code=0).json
+    gates = invoke("why", f"#{second['turn']}", "--json").json["gates"]
+    (target,) = [gate for gate in gates if gate["gate"] == "target"]
+    assert [holder["turn"] for holder in target["holders"]] == [first["turn"]]
+    invoke("release", f"#{first['turn']}", code=0)
+    assert invoke("why", f"#{first['turn']}", "--json").json["gates"][0]["open"] is True
+
+
+@pytest.mark.parametrize("to", ["nobody", "c99", "docs/T9", "#99"])
+def test_a_message_to_nobody_is_exit_2_and_names_the_agents(to: str, invoke: Invoke) -> None:
+    refused = invoke("send", to, "hi", "--on-busy", "queue", "--json", code=2)
+    assert refused.json["error"] == "not_found"
+
+
+def test_a_command_waits_for_another_that_holds_the_deck_for_a_moment(
+    invoke: Invoke, space: Workspace
+) -> None:
+    lock = (space.deck / "lock").open("r+")
+    lock.write(json.dumps({"pid": 1, "host": "here", "supervisor": False}).ljust(100))
+    lock.flush()
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    process = space.start("limit", "global=3")
+    with pytest.raises(Exception, match="timed out"):
+        process.wait(0.7)
+    lock.close()
+    assert process.wait(10) == 0
+    assert invoke("status", "--json").json["limit"] == 3
+
+
+def test_what_was_changed_offline_is_in_force_when_the_deck_is_dispatched_again(
+    invoke: Invoke, space: Workspace
+) -> None:
+    invoke("limit", "agent:closed=1", code=0)
+    for name in ("T2", "T5"):
+        invoke("task", "status", name, "DONE", code=0)
+    ended = space.run("resume", "--headless", code=5)
+    assert "docs completed with errors: 4 done, 1 failed" in ended.out

@@ -1,0 +1,270 @@
+"""A project folder of its own, the installed command in it, and the ledger its agents write."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from batchdeck.core.executors.processes import signal_marked
+
+PROGRAM = Path(__file__).parent / "scripted_agent.py"
+COMMAND = Path(sys.executable).parent / "batchdeck"
+PATIENCE = 20.0
+"""Seconds after which a condition is taken never to come true."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a command printed, and its exit code."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+    @property
+    def lines(self) -> list[Any]:
+        """Standard output as JSON lines."""
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """One attempt as its agent saw it; times are of `time.monotonic()`."""
+
+    task: str | None
+    turn: str
+    agent: str
+    cwd: str
+    start: float
+    end: float
+
+
+class Workspace:
+    """A folder with a deck, driven as its user would."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.ledger = folder / "ledger"
+        self.ledger.touch()
+        (folder / "home").mkdir()
+        self.environment = {
+            "PATH": f"{COMMAND.parent}:/usr/local/bin:/usr/bin:/bin",
+            "HOME": str(folder / "home"),
+            "LANG": "C.UTF-8",
+            "TERM": "xterm-256color",
+            "USER": "operator",
+        }
+        self._started: list[subprocess.Popen[bytes]] = []
+
+    @property
+    def deck(self) -> Path:
+        return self.folder / ".batchdeck"
+
+    # -- batch files
+
+    def agent(self, name: str, **fields: Any) -> dict[str, Any]:
+        """A scripted command agent, as a batch file defines it."""
+        return {
+            "kind": "command",
+            "command": [sys.executable, "-I", "-S", str(PROGRAM)],
+            "prompt_via": "stdin",
+            "output": "text",
+            "env": {"LEDGER": str(self.ledger), "AGENT_NAME": name},
+            **fields,
+        }
+
+    def batch(self, file: str = "batch.yaml", **document: Any) -> Path:
+        """Writes a batch file; JSON is YAML. Agents are given as name: fields."""
+        agents = document.pop("agents", {"coder": {}})
+        document["agents"] = {name: self.agent(name, **fields) for name, fields in agents.items()}
+        path = self.folder / file
+        path.write_text(json.dumps({"name": "docs", **document}, indent=1))
+        path.chmod(0o600)
+        return path
+
+    def until_told(self, name: str) -> str:
+        """Prompt words that make an agent wait until `tell(name)`."""
+        return f"wait={self.folder / ('told-' + name)}"
+
+    def tell(self, name: str) -> None:
+        """Lets go on whoever waits for `name`."""
+        (self.folder / f"told-{name}").touch()
+
+    # -- the command
+
+    def run(self, *arguments: object, code: int | None = None, **given: Any) -> Result:
+        """Runs `batchdeck` to its end. `code`: what it must end with."""
+        env = {**self.environment, **given.pop("env", {})}
+        done = subprocess.run(
+            [str(COMMAND), *map(str, arguments)],
+            cwd=given.pop("cwd", self.folder),
+            env=env,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            stdin=None if "input" in given else subprocess.DEVNULL,
+            **given,
+        )
+        result = Result(done.returncode, done.stdout, done.stderr)
+        assert "Traceback" not in result.err, result.err
+        assert code is None or result.code == code, f"{arguments}: {result}"
+        return result
+
+    def start(self, *arguments: object, **given: Any) -> subprocess.Popen[bytes]:
+        """Starts `batchdeck`; what it prints goes to `out.txt` and `err.txt`."""
+        with (self.folder / "out.txt").open("ab") as out, (self.folder / "err.txt").open("ab") as e:
+            process = subprocess.Popen(
+                [str(COMMAND), *map(str, arguments)],
+                cwd=self.folder,
+                env={**self.environment, **given.pop("env", {})},
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=e,
+                start_new_session=True,
+            )
+        self._started.append(process)
+        return process
+
+    def start_run(self, *arguments: object, begun: int = 1) -> subprocess.Popen[bytes]:
+        """Starts a headless run, and waits until so many agents have begun."""
+        process = self.start("run", *arguments, "--headless")
+        self.while_runs(process, lambda: len(self.starts()) >= begun)
+        return process
+
+    def while_runs(self, process: subprocess.Popen[bytes], condition: Callable[[], object]) -> None:
+        """Waits for a condition that comes true while a supervisor runs."""
+
+        def reached() -> bool:
+            if condition():
+                return True
+            assert process.poll() is None, (self.folder / "err.txt").read_text()
+            return False
+
+        until(reached)
+
+    def supervised(self) -> bool:
+        return (self.deck / "control.sock").exists()
+
+    def status(self) -> Any:
+        return self.run("status", "--json", code=0).json
+
+    # -- the ledger
+
+    def records(self) -> list[dict[str, Any]]:
+        """What the agents have written so far; a line comes whole or not at all."""
+        return [json.loads(line) for line in self.ledger.read_text().splitlines()]
+
+    def starts(self) -> list[str]:
+        """Tasks (or turns without one) in the order in which their agents began."""
+        return [
+            record["task"] or f"#{record['turn']}"
+            for record in self.records()
+            if record["event"] == "start"
+        ]
+
+    def at_work(self) -> list[str]:
+        """Tasks (or turns) whose agents have begun and not ended."""
+        open_: dict[int, str] = {}
+        for record in self.records():
+            if record["event"] == "start":
+                open_[record["pid"]] = record["task"] or f"#{record['turn']}"
+            else:
+                open_.pop(record["pid"], None)
+        return list(open_.values())
+
+    def intervals(self) -> list[Interval]:
+        """Every attempt that has ended."""
+        begun: dict[int, dict[str, Any]] = {}
+        found = []
+        for record in self.records():
+            if record["event"] == "start":
+                begun[record["pid"]] = record
+            elif record["pid"] in begun:
+                start = begun.pop(record["pid"])
+                names = (start[key] for key in ("task", "turn", "agent", "cwd"))
+                found.append(Interval(*names, start["at"], record["at"]))
+        return found
+
+    # -- the end
+
+    def leave(self) -> None:
+        """Ends every supervisor that was started here, and whatever its agents left."""
+        for process in self._started:
+            if process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+        for process in self._started:
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        attempts = [run.name for run in self.deck.glob("runs/*")]
+        for attempt in attempts:
+            signal_marked(attempt, signal.SIGKILL)
+        if attempts:
+            until(lambda: not any(_live(run) for run in self.deck.glob("runs/*")))
+
+
+def _live(run: Path) -> bool:
+    """Whether an attempt's runner still holds its lock."""
+    import fcntl
+
+    with contextlib.suppress(OSError), (run / "lock").open("rb") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+def until(condition: Callable[[], object], seconds: float = PATIENCE) -> None:
+    """Waits for a condition about other processes."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it never came true"
+        time.sleep(0.01)
+
+
+def remains(condition: Callable[[], object], seconds: float = 0.4) -> bool:
+    """Whether a condition goes on holding for a while: nothing happened that should not."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if not condition():
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def peak(
+    intervals: list[Interval], counts: Callable[[Interval], bool] = lambda interval: True
+) -> int:
+    """The most attempts at work at once."""
+    points = [(i.start, 1) for i in intervals if counts(i)]
+    points += [(i.end, -1) for i in intervals if counts(i)]
+    most = now = 0
+    for _, step in sorted(points):
+        now += step
+        most = max(most, now)
+    return most
+
+
+def workspaces(folder: Path) -> Iterator[Workspace]:
+    """A workspace as a fixture gives it: left in order whatever the test did."""
+    (folder / "w").mkdir()
+    space = Workspace(folder / "w")
+    try:
+        yield space
+    finally:
+        space.leave()
