@@ -47,6 +47,11 @@ class ResumeBatch(Command):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GatherReady(Command):
+    """Makes one new batch of all READY tasks that are in no active batch."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SetLimit(Command):
     """Changes one limit; `value` None: none of its own."""
 

@@ -213,9 +213,12 @@ class DeckState:
         if counts is None:
             counts = self.task_counts[task.batch] = {}
         if before is not None:
-            counts[before.status] -= 1
-        else:
+            self.task_counts[before.batch][before.status] -= 1
+        if before is not None and before.batch != task.batch:
+            del self.task_ids[before.batch, before.key]
+        if before is None or before.batch != task.batch:
             self.task_ids[task.batch, task.key] = task.id
+        if before is None:
             for parent in task.depends_on:
                 self.children.setdefault(parent, []).append(task.id)
         counts[task.status] = counts.get(task.status, 0) + 1

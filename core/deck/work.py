@@ -284,6 +284,7 @@ class Work:
                 turn.error,
                 turn.title,
                 turn.agent,
+                turn.batch,
                 turn.id,
                 STATE_CODES[before],
             ),

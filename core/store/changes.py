@@ -52,6 +52,7 @@ REPLAN_TASK = (
     "UPDATE tasks SET title = ?, agent = ?, prompt = ?, priority = ?, target = ?, folder = ?, "
     "issue = ?, fingerprint = ?, position = ? WHERE id = ?"
 )
+MOVE_TASK = "UPDATE tasks SET batch = ?, position = ? WHERE id = ?"
 INSERT_DEPENDENCY = "INSERT OR IGNORE INTO dependencies (task, needs) VALUES (?, ?)"
 DROP_DEPENDENCIES = "DELETE FROM dependencies WHERE task = ?"
 UPDATE_TASK = (
@@ -61,7 +62,7 @@ INSERT_TURN = _insert("turns", TURN_COLUMNS)
 UPDATE_TURN = (
     "UPDATE turns SET state = ?, priority = ?, folder = ?, lane = ?, not_before_ms = ?, "
     "held_by = ?, authorised = ?, forced = ?, forced_by = ?, attempt = ?, attempts = ?, "
-    "started_ms = ?, ended_ms = ?, exit_code = ?, error = ?, title = ?, agent = ? "
+    "started_ms = ?, ended_ms = ?, exit_code = ?, error = ?, title = ?, agent = ?, batch = ? "
     "WHERE id = ? AND state = ?"
 )
 CLAIM = """
@@ -110,6 +111,7 @@ _BEFORE_CLAIMS = (
     SAVE_SESSION,
     INSERT_TASK,
     REPLAN_TASK,
+    MOVE_TASK,
     DROP_DEPENDENCIES,
     INSERT_DEPENDENCY,
     SAVE_LIMIT,

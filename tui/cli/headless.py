@@ -184,6 +184,7 @@ async def _first_command(deck: LiveDeck, run: _Run, command: Command | None) -> 
         if "already" in receipt.message and batch.state is not BatchState.RUNNING:
             click.echo(receipt.message, err=True)
     else:
+        click.echo(receipt.message, err=True)
         active = (b for b in deck.view.batches.values() if b.state is BatchState.RUNNING)
         run.batches = {batch.name for batch in active}
     return None

@@ -11,7 +11,7 @@ from pathlib import Path
 import anyio
 import click
 
-from batchdeck.core.commands import AddBatch, Command, ResumeBatch
+from batchdeck.core.commands import AddBatch, Command, GatherReady, ResumeBatch
 from batchdeck.core.errors import BadInput
 from batchdeck.core.model.batch import OnError
 from batchdeck.core.model.limit import read_limit_value, read_status_limits
@@ -62,7 +62,7 @@ def run(
         raise BadInput("Give a batch file, or --all-ready.")
     command: Command
     if file is None:
-        command = ResumeBatch(by=who(context))
+        command = GatherReady(by=who(context))
     else:
         spec = _read(context, file, trust)
         spec = _with_flags(

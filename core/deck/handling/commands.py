@@ -13,6 +13,7 @@ from batchdeck.core.commands import (
     Command,
     DefineAgent,
     Drain,
+    GatherReady,
     OnBusy,
     PutHold,
     Receipt,
@@ -25,7 +26,7 @@ from batchdeck.core.commands import (
     StopAll,
     StopTurn,
 )
-from batchdeck.core.deck.handling import agents, batches, controls, limits, messages
+from batchdeck.core.deck.handling import agents, batches, controls, gathering, limits, messages
 from batchdeck.core.deck.reading import Reader
 from batchdeck.core.deck.state import DeckState
 from batchdeck.core.deck.work import Work
@@ -100,6 +101,8 @@ def carry_out(command: Command, work: Work, found: Found) -> Receipt:
             return batches.add_batch(work, command, found["places"], found["known"])
         case ResumeBatch():
             return batches.resume(work, command)
+        case GatherReady():
+            return gathering.gather_ready(work, command)
         case StopTurn():
             return controls.stop(work, command)
         case StopAll():

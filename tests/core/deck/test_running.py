@@ -382,3 +382,31 @@ async def test_collect_without_a_failure_writes_an_empty_list(tmp_path: Path) ->
         finished = (await here.deck.events(-1, 1))[0]
         assert finished.fields["values"] == {"errors": []}
         assert here.view.batches["b"].state is BatchState.COMPLETED
+
+
+async def test_all_ready_tasks_of_ended_batches_make_one_new_batch(tmp_path: Path) -> None:
+    from batchdeck.core.commands import GatherReady
+
+    async with bench(tmp_path) as here:
+        await here.add(spec(3, agent_limit=1, on_error=OnError.FAIL))
+        await here.end(1, TurnState.FAILED)
+        receipt = await here.deck.submit(GatherReady())
+        assert receipt.batch == "ready-1"
+        assert [t.key for t in here.view.tasks.values() if t.batch == "ready-1"] == ["T2", "T3"]
+        for turn in (4, 5):
+            await here.end(turn)
+        assert here.view.batches["ready-1"].state is BatchState.COMPLETED
+        assert sum(here.view.task_counts["b"].values()) == 1
+    async with bench(tmp_path) as here:
+        assert here.view.tasks[2].name == "ready-1/T2"
+
+
+async def test_without_a_ready_task_nothing_is_gathered(tmp_path: Path) -> None:
+    from batchdeck.core.commands import GatherReady
+
+    async with bench(tmp_path) as here:
+        await here.add(spec(1))
+        receipt = await here.deck.submit(GatherReady())
+        assert receipt.accepted
+        assert receipt.batch is None
+        assert list(here.view.batches) == ["b"]

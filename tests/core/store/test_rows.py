@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 
 import anyio
@@ -191,11 +191,11 @@ def test_a_changed_row_that_is_in_another_state_refuses_the_whole_transaction(
 ) -> None:
     written(raw)
     changes = Changes()
-    values = rows.turn_values(replace(TURN, title="new"), 1)
     changes.add(sql.SAVE_FACT, ("key", "value"))
-    wrong = (0, *values[6:7], 1, *values[11:20], *values[20:25], "coder", 5, 1)
-    changes.rows[sql.UPDATE_TURN] = [wrong[:19]]
-    with pytest.raises((GuardRefused, sqlite3.Error)):
+    running = 1
+    new = (0, 7, 1, "FAILED", 0, None, 1, "", None, None, 2, None, None, None, None, "new")
+    changes.add(sql.UPDATE_TURN, (*new, "coder", "b", TURN.id, running))
+    with pytest.raises(GuardRefused):
         changes.write(raw)
     assert raw.execute("SELECT count(*) FROM facts").fetchone()[0] == 0
 
