@@ -11,6 +11,7 @@ import click
 
 from batchdeck.core.clock import SystemClock
 from batchdeck.core.commands import Command, Drain, StopAll
+from batchdeck.core.errors import Refused
 from batchdeck.core.model.batch import BATCH_EXIT_CODES, BatchState
 from batchdeck.core.model.event import Event
 from batchdeck.core.model.turn import TurnState
@@ -26,9 +27,11 @@ from batchdeck.tui.cli.running import event_clock, print_line
 class _Run:
     """One headless run, from the first command to its exit code."""
 
-    def __init__(self, deck: LiveDeck, as_json: bool) -> None:
+    def __init__(self, deck: LiveDeck, as_json: bool, no_input: bool) -> None:
         self._deck = deck
         self._as_json = as_json
+        self._no_input = no_input
+        self._stuck = False
         self._clock = SystemClock()
         self._events: list[Event] = []
         self._arrived = anyio.Event()
@@ -84,8 +87,10 @@ class _Run:
             return False
         if self.signal is not None:
             return True
-        if any(view.batches[name].state is BatchState.RUNNING for name in self.batches):
+        unfinished = any(view.batches[name].state is BatchState.RUNNING for name in self.batches)
+        if unfinished and not self._no_input:
             return False
+        self._stuck = unfinished
         return not self._could_start(view)
 
     def _could_start(self, view: DeckView) -> bool:
@@ -99,6 +104,9 @@ class _Run:
     def _exit_code(self, view: DeckView) -> int:
         if self.signal is not None:
             return 128 + self.signal
+        if self._stuck:
+            self._say("what is left is held or waits for a person, and --no-input was given")
+            return Refused.exit_code
         ended = [view.batches[name] for name in self.batches]
         codes = {BATCH_EXIT_CODES.get(batch.state, 1) for batch in ended}
         for worst in (1, 5):
@@ -160,7 +168,7 @@ async def run_headless(
     async with AsyncExitStack() as stack:
         deck = await stack.enter_async_context(context.doors.open_deck(paths, opening))
         await stack.enter_async_context(context.doors.serve(deck, paths.socket))
-        run = _Run(deck, as_json)
+        run = _Run(deck, as_json, opening.no_input)
         async with anyio.create_task_group() as watchers:
             watchers.start_soon(run.watch_signals)
             code = await _first_command(deck, run, command)

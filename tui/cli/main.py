@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import sys
 from collections.abc import Mapping
@@ -11,7 +12,7 @@ from typing import Any
 import click
 
 from batchdeck import __version__
-from batchdeck.core.errors import BatchdeckError
+from batchdeck.core.errors import BadInput, BatchdeckError
 from batchdeck.tui.cli.context import Context, Doors, as_failure
 
 _COMMANDS: Mapping[str, str] = {
@@ -73,6 +74,16 @@ class Deferred(click.Group):
         if not any(parameter.name == "deck_after" for parameter in command.params):
             command.params.append(_deck_after())
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does, with the nearest names where there is none."""
+        if args and args[0] not in _COMMANDS and not args[0].startswith("-"):
+            near = difflib.get_close_matches(args[0], _COMMANDS, n=2)
+            hint = f" Did you mean {' or '.join(near)}?" if near else " See batchdeck --help."
+            raise BadInput(f"There is no command {args[0]!r}.{hint}")
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
