@@ -24,11 +24,11 @@ from batchdeck.core.deck.restoring import state_from
 from batchdeck.core.deck.state import KEPT_ENDED, DeckState
 from batchdeck.core.errors import Refused
 from batchdeck.core.model.agent import AgentKind
-from batchdeck.core.model.hold import DECK, Hold
+from batchdeck.core.model.hold import DECK, OURSELVES, Hold
 from batchdeck.core.model.limit import ATTENTION, DEFAULT_GLOBAL, GLOBAL, Limit
 from batchdeck.core.model.turn import TurnState
 from batchdeck.core.paths import DeckPaths
-from batchdeck.core.store.changes import SAVE_FACT, SAVE_LIMIT, Changes
+from batchdeck.core.store.changes import DROP_HOLD, SAVE_FACT, SAVE_LIMIT, Changes
 from batchdeck.core.store.connection import Connection, open_reader, open_writer
 from batchdeck.core.store.load import load
 from batchdeck.core.store.migrate import migrate
@@ -138,7 +138,16 @@ def _first_rows(state: DeckState, options: DeckOptions, now_ms: int) -> Changes:
         changes.add(SAVE_FACT, ("stopped_in_order", "0"))
         state.draining = False
         changes.add(SAVE_FACT, ("draining", "0"))
+        _forget_own_holds(state, changes)
     return changes
+
+
+def _forget_own_holds(state: DeckState, changes: Changes) -> None:
+    """What could not be started under the last supervisor is tried again under this one."""
+    own = [hold for hold in state.holds.values() if hold.by == OURSELVES and hold.what != DECK]
+    for hold in own:
+        del state.holds[hold.what]
+        changes.add(DROP_HOLD, (hold.what,))
 
 
 def _work_left(state: DeckState) -> int:
@@ -163,7 +172,7 @@ def _after_unclean_stop(
     words = f"The last supervisor did not stop in order. {found.words} {queued} turns are queued."
     state.banner = words
     if options.hold_after_unclean_stop and DECK not in state.holds:
-        engine.hold_at_start(Hold(DECK, "batchdeck", "the last supervisor did not stop in order"))
+        engine.hold_at_start(Hold(DECK, OURSELVES, "the last supervisor did not stop in order"))
 
 
 async def _leave(engine: Engine, dispatcher: Dispatcher, writer: Connection) -> None:

@@ -12,7 +12,7 @@ from batchdeck.core.deck.work import Work
 from batchdeck.core.model.ask import Ask, AskState
 from batchdeck.core.model.conversation import Role
 from batchdeck.core.model.evolving import evolve
-from batchdeck.core.model.hold import Hold
+from batchdeck.core.model.hold import OURSELVES, Hold
 from batchdeck.core.model.task import COMPLETED, Status
 from batchdeck.core.model.turn import DECIDES_TASK, Turn, TurnState
 from batchdeck.core.store import changes as sql
@@ -73,7 +73,7 @@ def _hold_surroundings(work: Work, turn: Turn, outcome: Outcome) -> None:
         what = f"folder:{turn.folder.key}"
     requeue(work, turn)
     if what not in work.state.holds:
-        put_hold(work, Hold(what=what, by="batchdeck", reason=reason, at_ms=work.now_ms))
+        put_hold(work, Hold(what=what, by=OURSELVES, reason=reason, at_ms=work.now_ms))
 
 
 def _wait_for_answer(work: Work, turn: Turn, outcome: Outcome) -> None:

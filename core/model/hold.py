@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from batchdeck.core.errors import BadInput
 
 DECK = "deck"
+OURSELVES = "batchdeck"
+"""Who holds what could not be started, or what is to be looked at first."""
 KINDS = ("batch", "agent", "folder", "turn")
 
 

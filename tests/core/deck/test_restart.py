@@ -185,3 +185,15 @@ async def test_a_turn_claimed_while_the_deck_is_left_is_taken_up_by_the_next_one
     async with bench(tmp_path, puppets) as here:
         await here.puppets.until_begun(1)
         assert here.view.turns[1].attempts == 2
+
+
+async def test_what_could_not_be_started_is_tried_again_by_the_next_supervisor(
+    tmp_path: Path,
+) -> None:
+    async with bench(tmp_path) as here:
+        await here.add(spec(count=1))
+        await here.end(1, TurnState.FAILED, surroundings="agent", error="no such program")
+        assert "agent:a" in here.view.holds
+    async with bench(tmp_path) as here:
+        assert not here.view.holds
+        await here.puppets.until_begun(1)
