@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from pathlib import Path
 from typing import Any
@@ -33,24 +34,32 @@ def call(path: Path, command: Command) -> Answer:
         NoSupervisor: nobody answers at the socket.
         StoreError: the supervisor went away in the middle; whether it was done is not known.
     """
-    transport = httpx.HTTPTransport(uds=str(path), retries=0)
-    until = time.monotonic() + PATIENCE_SECONDS
+    _await_listener(path)
+    transport = httpx.HTTPTransport(uds=str(path))
     with httpx.Client(transport=transport, base_url="http://deck", timeout=None) as client:
-        while True:
+        try:
+            return _answer(client.post(f"/v{VERSION}/commands", json=command_document(command)))
+        except httpx.TransportError as error:
+            raise StoreError(
+                f"The supervisor went away before it answered ({error}). Look with batchdeck "
+                "events whether it was done."
+            ) from None
+
+
+def _await_listener(path: Path) -> None:
+    """Returns once somebody listens; a supervisor that has just started opens its socket last."""
+    until = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        with socket.socket(socket.AF_UNIX) as attempt:
             try:
-                return _answer(client.post(f"/v{VERSION}/commands", json=command_document(command)))
-            except httpx.ConnectError as error:
+                return attempt.connect(str(path))
+            except OSError as error:
                 if time.monotonic() > until:
                     raise NoSupervisor(
-                        f"The supervisor does not answer at {path} ({error}). Try again, or look "
-                        "at its dashboard."
+                        f"The supervisor does not answer at {path} ({error.strerror}). Try again, "
+                        "or look at its dashboard."
                     ) from None
-                time.sleep(0.05)
-            except httpx.TransportError as error:
-                raise StoreError(
-                    f"The supervisor went away before it answered ({error}). Look with batchdeck "
-                    "events whether it was done."
-                ) from None
+        time.sleep(0.05)
 
 
 def _answer(response: httpx.Response) -> Answer:

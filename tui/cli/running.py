@@ -29,7 +29,11 @@ from batchdeck.tui.cli.showing import json_option
 @click.option("--max-parallel", metavar="N", help="At most N turns of the batch at once.")
 @click.option("--max-parallel-by-status", metavar="READY=3,…", help="Limits per status.")
 @click.option("--agent-limit", metavar="coder=2", multiple=True, help="An agent's limit.")
-@click.option("--on-error", type=click.Choice(list(OnError)), help="When a task fails for good.")
+@click.option(
+    "--on-error",
+    type=click.Choice([policy.value for policy in OnError]),
+    help="When a task fails for good.",
+)
 @click.option("--reconcile-interval", type=click.FloatRange(min=0), metavar="SECONDS")
 @click.option("--auto-resume", is_flag=True, help="Go on after an unclean stop without asking.")
 @click.option("--on-lost", type=click.Choice(["ask", "retry", "fail"]), default="ask")

@@ -51,9 +51,15 @@ async def look_up(command: Command, state: DeckState, reader: Reader) -> Found:
         return await _for_batch(command, state, reader)
     if isinstance(command, PutHold | ReleaseHold):
         kind, name = read_hold_name(command.what)
-        key = await anyio.to_thread.run_sync(identify, name) if kind == "folder" else None
-        return {"key": None if key is None else key.key}
+        return {"folder": await _held_folder(name, state) if kind == "folder" else None}
     return {}
+
+
+async def _held_folder(name: str, state: DeckState) -> Folder:
+    """The folder as it is now; `name` is its path, or the key that it was held under."""
+    folders = (turn.folder for turn in state.turns.values() if turn.folder is not None)
+    path = next((folder.path for folder in folders if folder.key == name), name)
+    return await anyio.to_thread.run_sync(identify, path)
 
 
 async def _for_message(command: Send, state: DeckState, reader: Reader) -> Found:
@@ -108,9 +114,9 @@ def carry_out(command: Command, work: Work, found: Found) -> Receipt:
         case StopAll():
             return controls.stop_all(work, command)
         case PutHold():
-            return controls.hold(work, command, found["key"])
+            return controls.hold(work, command, found["folder"])
         case ReleaseHold():
-            return controls.release(work, command, found["key"])
+            return controls.release(work, command, found["folder"])
         case Drain():
             return controls.drain(work, command)
         case RetryTask():

@@ -25,6 +25,7 @@ from batchdeck.core.deck.work import Work
 from batchdeck.core.errors import BadInput, NotFound, Refused
 from batchdeck.core.model.ask import AskState
 from batchdeck.core.model.batch import BatchState
+from batchdeck.core.model.folder import Folder
 from batchdeck.core.model.hold import DECK, Hold, read_hold_name
 from batchdeck.core.model.task import COMPLETED, SETTLED, Status, Task, may_move
 from batchdeck.core.model.turn import (
@@ -69,8 +70,8 @@ def _hold_deck(work: Work, by: str, reason: str) -> None:
     sync_holds(work.scheduler, work.view)
 
 
-def hold(work: Work, command: PutHold, folder_key: str | None) -> Receipt:
-    """Stops admissions for what is named. `folder_key`: the identity where a folder is named.
+def hold(work: Work, command: PutHold, folder: Folder | None) -> Receipt:
+    """Stops admissions for what is named. `folder`: its identity where it is one.
 
     Raises:
         BadInput: not a thing that can be held.
@@ -83,7 +84,7 @@ def hold(work: Work, command: PutHold, folder_key: str | None) -> Receipt:
     if kind == "turn":
         return _hold_turn(work, int(name), command.by)
     _check_known(work, kind, name)
-    what = f"folder:{folder_key}" if kind == "folder" else f"{kind}:{name}"
+    what = f"{kind}:{name}" if folder is None else f"folder:{folder.key}"
     put_hold(work, Hold(what=what, by=command.by, reason=command.reason, at_ms=work.now_ms))
     return Receipt(accepted=True, message=f"{kind} {name} is held")
 
@@ -108,8 +109,8 @@ def _hold_turn(work: Work, turn_id: int, by: str) -> Receipt:
     return Receipt(accepted=True, turn=turn.id, message=f"#{turn.id} is held")
 
 
-def release(work: Work, command: ReleaseHold, folder_key: str | None) -> Receipt:
-    """Takes a hold away; a turn is authorised by it too.
+def release(work: Work, command: ReleaseHold, folder: Folder | None) -> Receipt:
+    """Takes a hold away; a turn is authorised by it too. `folder`: its identity where it is one.
 
     Raises:
         NotFound: it is not held.
@@ -117,21 +118,45 @@ def release(work: Work, command: ReleaseHold, folder_key: str | None) -> Receipt
     kind, name = read_hold_name(command.what)
     if kind == "turn":
         return _release_turn(work, int(name), command.by)
-    what = DECK if kind == DECK else f"{kind}:{folder_key if kind == 'folder' else name}"
-    if what not in work.state.holds:
-        raise NotFound(f"{command.what or 'the deck'} is not held.")
-    del work.state.holds[what]
-    work.state.touch("holds")
+    if folder is not None:
+        _release_folder(work, name, folder, command.by)
+    else:
+        _drop_hold(work, DECK if kind == DECK else f"{kind}:{name}", command.by)
     if kind == DECK:
         work.state.banner = None
-    work.changes.add(sql.DROP_HOLD, (what,))
-    if kind == "folder":
-        work.scheduler.release_folder(folder_key or "")
-    elif kind != DECK:
-        work.scheduler.set_closed(what, False)
+    elif folder is None:
+        work.scheduler.set_closed(command.what, False)
     sync_holds(work.scheduler, work.view)
-    work.emit("release", by=command.by, what=what)
     return Receipt(accepted=True, message=f"{command.what or 'the deck'} is released")
+
+
+def _drop_hold(work: Work, what: str, by: str) -> None:
+    if what not in work.state.holds:
+        raise NotFound(f"{'the deck' if what == DECK else what} is not held.")
+    del work.state.holds[what]
+    work.state.touch("holds")
+    work.changes.add(sql.DROP_HOLD, (what,))
+    work.emit("release", by=by, what=what)
+
+
+def _release_folder(work: Work, name: str, folder: Folder, by: str) -> None:
+    """A folder that was missing, or another one, when it was held has another identity now."""
+    queued = [
+        turn
+        for turn in work.state.turns.values()
+        if turn.state is TurnState.QUEUED and turn.folder and turn.folder.path == folder.path
+    ]
+    keys = {folder.key, name, *(turn.folder.key for turn in queued if turn.folder)}
+    held = sorted(key for key in keys if f"folder:{key}" in work.state.holds)
+    if not held:
+        raise NotFound(f"folder:{name} is not held.")
+    for key in held:
+        _drop_hold(work, f"folder:{key}", by)
+        work.scheduler.release_folder(key)
+    work.know_folder(folder)
+    for turn in queued:
+        if turn.folder != folder:
+            work.requeue_changed(replace(turn, folder=folder))
 
 
 def _release_turn(work: Work, turn_id: int, by: str) -> Receipt:
