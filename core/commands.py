@@ -11,6 +11,7 @@ from batchdeck.core.model.gate import Gate, GateName
 from batchdeck.core.model.spec import BatchSpec
 from batchdeck.core.model.task import Status
 from batchdeck.core.model.turn import TurnState
+from batchdeck.core.rules.reordering import Where
 
 
 def new_id() -> str:
@@ -82,9 +83,10 @@ class Send(Command):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StopTurn(Command):
-    """Ends a running turn, or cancels a queued one."""
+    """Ends a running turn, or cancels a queued one; `only_queued` leaves what runs alone."""
 
     turn: int
+    only_queued: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,6 +140,46 @@ class DefineAgent(Command):
 
     agent: Agent
     create: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MoveTurn(Command):
+    """Puts a queued turn elsewhere among its agent's; `anchor` with `before` and `after`."""
+
+    turn: int
+    where: Where
+    anchor: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditTurn(Command):
+    """Gives a queued turn another text."""
+
+    turn: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergeTurns(Command):
+    """Makes one queued message of several."""
+
+    turns: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetargetTurn(Command):
+    """Gives a queued turn to another agent."""
+
+    turn: int
+    agent: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SendNow(Command):
+    """Starts a queued turn past the shut capacity gates; `passing` as in `Send`."""
+
+    turn: int
+    passing: frozenset[GateName] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

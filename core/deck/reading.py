@@ -48,6 +48,13 @@ class Reader:
         )
         return [rows.message_from(row) for row in found]
 
+    async def message_text(self, turn: int) -> str:
+        """What the operator's message of a turn says; empty where there is none."""
+        found = await self._connection.rows(
+            "SELECT text FROM messages WHERE turn = ? AND role = 'operator'", (turn,)
+        )
+        return found[0]["text"] if found else ""
+
     async def fingerprints(self, batch: str) -> dict[str, str]:
         """What each task of a batch was when it was added, by its key."""
         found = await self._connection.rows(

@@ -189,6 +189,14 @@ class DeckState:
             if not members:
                 del self.sequences[name]
 
+    def resort(self, turn: Turn) -> None:
+        """Notes that a turn got another position, within its target and conversation."""
+        for name in self.sequence_names(turn):
+            members = self.sequences.get(name)
+            if members is not None and len(members) > 1:
+                members.sort(key=lambda member: (self.turns[member].position, member))
+                self.contended[name] = tuple(members)
+
     def first_in_order(self, turn: Turn) -> bool:
         """Whether no turn of a queued turn's target or conversation is before it, or has begun."""
         return all(

@@ -269,6 +269,7 @@ class Work:
             (
                 STATE_CODES[turn.state],
                 turn.priority,
+                turn.position,
                 folder,
                 plain(turn.lane),
                 turn.not_before_ms,

@@ -72,7 +72,12 @@ def _latest_of(view: DeckView, conversation: int | None) -> Turn | None:
 
 def would_wait(view: DeckView, turn: Turn, now_ms: int) -> BusyAnswer:
     """What a message (see `message_turn`) would wait for if it were sent now."""
-    gates = shut(evaluate(turn, _with_sequences(view, turn), now_ms))
+    return answer_for(_with_sequences(view, turn), turn, now_ms)
+
+
+def answer_for(view: DeckView, turn: Turn, now_ms: int) -> BusyAnswer:
+    """What stands in the way of a turn, queued or not yet stored."""
+    gates = shut(evaluate(turn, view, now_ms))
     queued = sum(
         1
         for other in view.turns.values()

@@ -60,8 +60,8 @@ UPDATE_TASK = (
 )
 INSERT_TURN = _insert("turns", TURN_COLUMNS)
 UPDATE_TURN = (
-    "UPDATE turns SET state = ?, priority = ?, folder = ?, lane = ?, not_before_ms = ?, "
-    "held_by = ?, authorised = ?, forced = ?, forced_by = ?, attempt = ?, attempts = ?, "
+    "UPDATE turns SET state = ?, priority = ?, position = ?, folder = ?, lane = ?, "
+    "not_before_ms = ?, held_by = ?, authorised = ?, forced = ?, forced_by = ?, attempt = ?, attempts = ?, "
     "started_ms = ?, ended_ms = ?, exit_code = ?, error = ?, title = ?, agent = ?, batch = ? "
     "WHERE id = ? AND state = ?"
 )
@@ -76,6 +76,10 @@ RETURNING turns.id, coalesce(
     (SELECT text FROM messages WHERE turn = turns.id AND role = 'operator'),
     (SELECT prompt FROM tasks WHERE tasks.id = turns.task), '') AS prompt
 """
+EDIT_MESSAGE = "UPDATE messages SET text = ? WHERE turn = ? AND role = 'operator'"
+EDIT_PROMPT = "UPDATE tasks SET prompt = ? WHERE id = ?"
+SAVE_TASK_AGENT = "UPDATE tasks SET agent = ? WHERE id = ?"
+SAVE_CONVERSATION_AGENT = "UPDATE conversations SET agent = ? WHERE id = ?"
 INSERT_MESSAGE = (
     "INSERT INTO messages (id, conversation, turn, role, text, at_ms) VALUES (?, ?, ?, ?, ?, ?)"
 )
@@ -112,6 +116,9 @@ _BEFORE_CLAIMS = (
     INSERT_TASK,
     REPLAN_TASK,
     MOVE_TASK,
+    SAVE_TASK_AGENT,
+    SAVE_CONVERSATION_AGENT,
+    EDIT_PROMPT,
     DROP_DEPENDENCIES,
     INSERT_DEPENDENCY,
     SAVE_LIMIT,
@@ -121,6 +128,7 @@ _BEFORE_CLAIMS = (
     UPDATE_TURN,
     INSERT_TURN,
     INSERT_MESSAGE,
+    EDIT_MESSAGE,
     INSERT_RECEIPT,
     SAVE_ASK,
 )

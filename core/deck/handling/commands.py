@@ -13,20 +13,33 @@ from batchdeck.core.commands import (
     Command,
     DefineAgent,
     Drain,
+    EditTurn,
     GatherReady,
+    MergeTurns,
+    MoveTurn,
     OnBusy,
     PutHold,
     Receipt,
     ReleaseHold,
     ResumeBatch,
+    RetargetTurn,
     RetryTask,
     Send,
+    SendNow,
     SetLimit,
     SetStatus,
     StopAll,
     StopTurn,
 )
-from batchdeck.core.deck.handling import agents, batches, controls, gathering, limits, messages
+from batchdeck.core.deck.handling import (
+    agents,
+    batches,
+    controls,
+    gathering,
+    limits,
+    messages,
+    surgery,
+)
 from batchdeck.core.deck.reading import Reader
 from batchdeck.core.deck.state import DeckState
 from batchdeck.core.deck.work import Work
@@ -52,6 +65,8 @@ async def look_up(command: Command, state: DeckState, reader: Reader) -> Found:
     if isinstance(command, PutHold | ReleaseHold):
         kind, name = read_hold_name(command.what)
         return {"folder": await _held_folder(name, state) if kind == "folder" else None}
+    if isinstance(command, MergeTurns):
+        return {"texts": {turn: await reader.message_text(turn) for turn in command.turns}}
     return {}
 
 
@@ -109,6 +124,16 @@ def carry_out(command: Command, work: Work, found: Found) -> Receipt:
             return batches.resume(work, command)
         case GatherReady():
             return gathering.gather_ready(work, command)
+        case MoveTurn():
+            return surgery.move(work, command)
+        case EditTurn():
+            return surgery.edit(work, command)
+        case MergeTurns():
+            return surgery.merge(work, command, found["texts"])
+        case RetargetTurn():
+            return surgery.retarget(work, command)
+        case SendNow():
+            return surgery.send_now(work, command)
         case StopTurn():
             return controls.stop(work, command)
         case StopAll():

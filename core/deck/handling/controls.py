@@ -50,6 +50,8 @@ def stop(work: Work, command: StopTurn) -> Receipt:
             state=turn.state,
             message=f"#{turn.id} has already {turn.state}.",
         )
+    if command.only_queued and turn.state is not TurnState.QUEUED:
+        raise Refused(f"#{turn.id} is {turn.state} already.", code="gone")
     turn = stop_turn(work, turn, command.by)
     return Receipt(
         accepted=True, turn=turn.id, state=turn.state, message=f"#{turn.id} {turn.state}"

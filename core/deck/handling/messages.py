@@ -63,8 +63,12 @@ def send(work: Work, command: Send, folder: Folder | None, earlier: int | None) 
 
 
 def _words(agent: str, answer: BusyAnswer) -> str:
-    names = ", ".join(_gate_words(gate) for gate in answer.gates)
-    return f"{agent} is busy: {names}. Use --on-busy queue or force."
+    return f"{agent} is busy: {busy_words(answer)}. Use --on-busy queue or force."
+
+
+def busy_words(answer: BusyAnswer) -> str:
+    """The shut gates, with their numbers."""
+    return ", ".join(_gate_words(gate) for gate in answer.gates)
 
 
 def _gate_words(gate: Gate) -> str:

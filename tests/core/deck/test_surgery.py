@@ -1,0 +1,153 @@
+"""What waits can be moved, edited, merged, given to another agent or sent now; nothing is lost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from batchdeck.core.commands import (
+    EditTurn,
+    MergeTurns,
+    MoveTurn,
+    OnBusy,
+    RetargetTurn,
+    Send,
+    SendNow,
+    SetLimit,
+)
+from batchdeck.core.model.spec import TaskSpec
+from batchdeck.core.model.turn import TurnState
+from batchdeck.core.rules.order import service_order
+from batchdeck.core.rules.reordering import Where
+from tests.support.builders import batch_spec, demo_agent
+from tests.support.puppets import Bench, bench
+
+pytestmark = pytest.mark.anyio
+
+
+async def queue_of(here: Bench, *texts: str, **fields) -> list[int]:
+    """Agent `a` works on T1; messages wait behind it."""
+    agents = [demo_agent("a", 1), demo_agent("other", 1)]
+    await here.add(batch_spec("b", [TaskSpec("T1", "a"), TaskSpec("T2", "a")], agents))
+    await here.puppets.until_begun(1)
+    turns = []
+    for text in texts:
+        command = Send(to="a", text=text, on_busy=OnBusy.QUEUE, **fields)
+        turns.append((await here.deck.submit(command)).turn)
+    return turns
+
+
+@pytest.mark.parametrize(
+    ("where", "anchor", "expected"),
+    [
+        (Where.FIRST, None, [5, 3, 4, 2]),
+        (Where.LAST, None, [3, 4, 2, 5]),
+        (Where.UP, None, [3, 5, 4, 2]),
+        (Where.BEFORE, 3, [5, 3, 4, 2]),
+        (Where.AFTER, 3, [3, 5, 4, 2]),
+    ],
+)
+async def test_a_turn_is_moved_and_the_others_keep_their_order(
+    tmp_path: Path, where: Where, anchor: int | None, expected: list[int]
+) -> None:
+    async with bench(tmp_path) as here:
+        await queue_of(here, "one", "two", "three")
+        receipt = await here.deck.submit(MoveTurn(turn=5, where=where, anchor=anchor))
+        assert receipt.accepted, receipt.message
+        assert list(service_order(here.view)) == expected
+        await here.end(1)
+        assert here.view.live == (expected[0],)
+    async with bench(tmp_path) as here:
+        assert [t for t in service_order(here.view) if t in expected[1:]] == expected[1:]
+
+
+async def test_a_move_that_would_break_a_targets_order_is_refused(tmp_path: Path) -> None:
+    async with bench(tmp_path) as here:
+        first, second = await queue_of(here, "one", "two", target="issue-1")
+        receipt = await here.deck.submit(MoveTurn(turn=second, where=Where.FIRST))
+        assert receipt.exit_code == 3
+        assert f"#{first}, #{second}" in receipt.message
+        assert list(service_order(here.view)) == [first, second, 2]
+
+
+async def test_what_has_started_cannot_be_operated_on(tmp_path: Path) -> None:
+    async with bench(tmp_path) as here:
+        await queue_of(here, "one")
+        for command in (
+            MoveTurn(turn=1, where=Where.LAST),
+            EditTurn(turn=1, text="x"),
+            RetargetTurn(turn=1, agent="other"),
+            SendNow(turn=1),
+        ):
+            receipt = await here.deck.submit(command)
+            assert (receipt.error, receipt.exit_code) == ("gone", 3)
+
+
+async def test_an_edited_message_is_sent_as_it_is_then(tmp_path: Path) -> None:
+    async with bench(tmp_path) as here:
+        (turn,) = await queue_of(here, "one")
+        await here.deck.submit(EditTurn(turn=turn, text="better"))
+        assert here.view.turns[turn].title == "better"
+        await here.end(1)
+        await here.puppets.until_begun(turn)
+        assert here.puppets.assignments[turn].prompt == "better"
+
+
+async def test_an_edited_task_gets_its_new_prompt(tmp_path: Path) -> None:
+    async with bench(tmp_path) as here:
+        await queue_of(here)
+        await here.deck.submit(EditTurn(turn=2, text="do that instead"))
+        await here.end(1)
+        await here.puppets.until_begun(2)
+        assert here.puppets.assignments[2].prompt == "do that instead"
+
+
+async def test_messages_are_merged_at_the_first_ones_place(tmp_path: Path) -> None:
+    async with bench(tmp_path) as here:
+        first, second, third = await queue_of(here, "one", "two", "three")
+        receipt = await here.deck.submit(MergeTurns(turns=(third, first)))
+        assert receipt.turn == first
+        assert here.view.turns[third].state is TurnState.CANCELLED
+        await here.end(1)
+        await here.puppets.until_begun(first)
+        assert here.puppets.assignments[first].prompt == "one\n\nthree"
+        assert here.view.turns[second].state is TurnState.QUEUED
+
+
+async def test_turns_of_tasks_are_not_merged(tmp_path: Path) -> None:
+    async with bench(tmp_path) as here:
+        (turn,) = await queue_of(here, "one")
+        receipt = await here.deck.submit(MergeTurns(turns=(2, turn)))
+        assert receipt.exit_code == 2
+        assert here.view.queued == 2
+
+
+async def test_a_turn_is_given_to_another_agent_and_starts_where_there_is_room(
+    tmp_path: Path,
+) -> None:
+    async with bench(tmp_path) as here:
+        await queue_of(here)
+        receipt = await here.deck.submit(RetargetTurn(turn=2, agent="other"))
+        assert receipt.state is TurnState.RUNNING
+        assert here.view.tasks[2].agent == "other"
+        await here.puppets.until_begun(2)
+        assert here.puppets.assignments[2].agent.name == "other"
+
+
+async def test_a_queued_turn_is_sent_now_past_what_was_shown(tmp_path: Path) -> None:
+    async with bench(tmp_path) as here:
+        (turn,) = await queue_of(here, "one")
+        receipt = await here.deck.submit(SendNow(turn=turn, by="op"))
+        assert receipt.bypassed == ("agent",)
+        assert here.view.live == (1, turn)
+        assert here.view.forced == 1
+
+
+async def test_nothing_is_sent_past_a_closed_limit(tmp_path: Path) -> None:
+    async with bench(tmp_path) as here:
+        (turn,) = await queue_of(here, "one")
+        await here.deck.submit(SetLimit(name="agent:a", value=0))
+        receipt = await here.deck.submit(SendNow(turn=turn))
+        assert not receipt.accepted
+        assert here.view.turns[turn].state is TurnState.QUEUED
