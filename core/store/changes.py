@@ -61,7 +61,8 @@ UPDATE_TASK = (
 INSERT_TURN = _insert("turns", TURN_COLUMNS)
 UPDATE_TURN = (
     "UPDATE turns SET state = ?, priority = ?, position = ?, folder = ?, lane = ?, "
-    "not_before_ms = ?, held_by = ?, authorised = ?, forced = ?, forced_by = ?, attempt = ?, attempts = ?, "
+    "not_before_ms = ?, held_by = ?, authorised = ?, forced = ?, forced_by = ?, attempt = ?, "
+    "attempts = ?, "
     "started_ms = ?, ended_ms = ?, exit_code = ?, error = ?, title = ?, agent = ?, batch = ? "
     "WHERE id = ? AND state = ?"
 )
