@@ -1,0 +1,33 @@
+"""A workspace, and terminals in it, for flows through the whole program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.terminal import Terminal
+from tests.support.workspace import COMMAND, Workspace, workspaces
+
+OpenTerminal = Callable[..., Terminal]
+
+
+@pytest.fixture
+def space(tmp_path: Path) -> Iterator[Workspace]:
+    yield from workspaces(tmp_path)
+
+
+@pytest.fixture
+def terminal(space: Workspace) -> Iterator[OpenTerminal]:
+    """Opens `batchdeck` in a real pseudo-terminal."""
+    opened: list[Terminal] = []
+
+    def run(*arguments: object, **given: int) -> Terminal:
+        command = [str(COMMAND), *map(str, arguments)]
+        opened.append(Terminal(command, space.folder, space.environment, **given))
+        return opened[-1]
+
+    yield run
+    for one in opened:
+        one.close()
