@@ -8,12 +8,40 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+import anyio
+
 from batchdeck.core.paths import DeckPaths
 from batchdeck.tui.cli.context import Doors, Opening
 from batchdeck.tui.cli.main import run_command_line
 
 if TYPE_CHECKING:
     from batchdeck.core.deck.engine import Engine
+
+
+class _Deferred:
+    """The chat agent, loaded when the first turn needs it: httpx takes a while."""
+
+    outlives = False
+
+    def __init__(self) -> None:
+        self._agent: Any = None
+
+    async def run(self, assignment: Any, control: Any) -> Any:
+        if self._agent is None:
+            from batchdeck.core.agents.openai import OpenAIAgent
+
+            self._agent = OpenAIAgent()
+        return await self._agent.run(assignment, control)
+
+    async def adopt(self, assignment: Any, control: Any) -> Any:
+        return await self.run(assignment, control)
+
+    def never_started(self, run: Any) -> bool:
+        return True
+
+    async def close(self) -> None:
+        if self._agent is not None:
+            await self._agent.close()
 
 
 class _Root:
@@ -47,14 +75,19 @@ class _Root:
             on_lost=opening.on_lost,
             no_input=opening.no_input,
         )
-        executor = LocalExecutor()
+        executor, chat = LocalExecutor(), _Deferred()
         adapters: dict[AgentKind, Any] = {
             AgentKind.COMMAND: CommandAgent(executor),
             AgentKind.DEMO: DemoAgent(),
+            AgentKind.OPENAI: chat,
         }
         prepare = Preparation(executor).carry_out
-        async with open_deck(paths, options, adapters, prepare=prepare) as deck:
-            yield deck
+        try:
+            async with open_deck(paths, options, adapters, prepare=prepare) as deck:
+                yield deck
+        finally:
+            with anyio.CancelScope(shield=True):
+                await chat.close()
 
     def look(self, paths: DeckPaths) -> Any:
         from batchdeck.core.deck.looking import look

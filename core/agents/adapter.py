@@ -34,6 +34,8 @@ class Assignment:
     batch: str | None = None
     session: str | None = None
     """The program's own conversation id, where there is one to go on with."""
+    said: tuple[tuple[str, str], ...] = ()
+    """The conversation so far, role and text, for kinds of agents that keep none themselves."""
     prepare: tuple[tuple[str, ...], ...] = ()
     """Commands that its batch carries out once per folder before."""
     base: Path = Path("/")
@@ -75,6 +77,8 @@ class Outcome:
     question: Question | None = None
     surroundings: str | None = None
     """The failure was of the surroundings and ends nothing: `agent` or `folder` is to be held."""
+    if_lost: str = "fail"
+    """What becomes of the turn where it was lost: ask, retry or fail."""
     leftovers: int = 0
     """Processes that were still there when its agent had ended, and were ended."""
     tokens_in: int | None = None

@@ -20,6 +20,8 @@ _log = logging.getLogger(__name__)
 
 Prepare = Callable[[Assignment, Control], Awaitable[Outcome | None]]
 """Prepares an attempt's folder; an outcome where the attempt cannot go on."""
+Said = Callable[[Turn], Awaitable[tuple[tuple[str, str], ...]]]
+"""What was said in a turn's conversation before it."""
 Exchange = Callable[[Turn, str], Awaitable[str]]
 """The prompt of an answer, with the exchange so far, for an agent that keeps none itself."""
 
@@ -32,11 +34,13 @@ class Dispatcher:
         adapters: Mapping[AgentKind, Adapter],
         post: Callable[[Letter], None],
         exchange: Exchange,
+        said: Said,
         prepare: Prepare | None = None,
     ) -> None:
         self._adapters = adapters
         self._post = post
         self._exchange = exchange
+        self._said = said
         self._prepare = prepare
         self._controls: dict[int, Control] = {}
         self._abandoned = False
@@ -97,7 +101,9 @@ class Dispatcher:
         self, turn: Turn, attempt: str, assignment: Assignment, control: Control, adopt: bool
     ) -> None:
         try:
-            if turn.trigger is Trigger.ANSWER and assignment.session is None and not adopt:
+            if not adopt and assignment.agent.kind is AgentKind.OPENAI:
+                assignment = replace(assignment, said=await self._said(turn))
+            elif turn.trigger is Trigger.ANSWER and assignment.session is None and not adopt:
                 prompt = await self._exchange(turn, assignment.prompt)
                 assignment = replace(assignment, prompt=prompt)
             outcome = await self._outcome(assignment, control, adopt)

@@ -76,7 +76,7 @@ async def open_deck(
         engine = Engine(writer, reader, state, clock, options)
         failure: Exception | None = None
         async with anyio.create_task_group() as roles:
-            dispatcher = Dispatcher(adapters, engine.post, reader.exchange, prepare)
+            dispatcher = Dispatcher(adapters, engine.post, reader.exchange, reader.said, prepare)
             engine.dispatcher = dispatcher
             await roles.start(_dispatch, dispatcher)
             if options.dispatch:

@@ -93,6 +93,21 @@ class Reader:
         begin = max(0, len(text) + start) if start < 0 else start
         return OutputPage(begin, text[begin : begin + limit], len(text), ended)
 
+    async def said(self, turn: Turn) -> tuple[tuple[str, str], ...]:
+        """Role and text of what was said in the turn's conversation before it."""
+        messages = [m for m in await self.messages(turn.conversation) if m.turn != turn.id]
+        return tuple((str(message.role), message.text) for message in messages)
+
+    async def interruptions(self, turn: Turn) -> int:
+        """How often crashes ended attempts at what a turn is about, its forerunners included."""
+        found = await self._connection.rows(
+            "SELECT count(*) AS crashes FROM attempts JOIN turns ON turns.id = attempts.turn "
+            "WHERE turns.conversation = ? AND (attempts.\"end\" = 'lost' "
+            "OR (attempts.\"end\" = 'interrupted' AND attempts.error IS NOT NULL))",
+            (turn.conversation,),
+        )
+        return int(found[0]["crashes"])
+
     async def exchange(self, turn: Turn, answer: str) -> str:
         """An answer with the exchange so far in front of it: its agent keeps none itself."""
         said = [

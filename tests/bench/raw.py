@@ -130,6 +130,8 @@ def _thin_guard(raw: sqlite3.Connection, without: tuple[str, ...]) -> None:
     body, _, _tail = conditions.rpartition(";\nEND")
     parts = [part for part in _split_conditions(body) if not any(w in part for w in without)]
     raw.execute("DROP TRIGGER guard")
+    if not parts:
+        return
     raw.execute(f"{head}WHERE\n{' OR '.join(parts)};\nEND")
 
 

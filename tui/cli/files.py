@@ -57,7 +57,7 @@ def read_for(context: Context, file: Path) -> BatchSpec:
     return replace(spec, agents={**configured, **spec.agents})
 
 
-RUNNABLE = frozenset({AgentKind.COMMAND, AgentKind.DEMO})
+RUNNABLE = frozenset({AgentKind.COMMAND, AgentKind.OPENAI, AgentKind.DEMO})
 """Kinds of agents that this version has adapters for."""
 
 

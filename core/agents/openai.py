@@ -1,0 +1,283 @@
+"""Chat agents: any server that speaks OpenAI's chat completions, streamed.
+
+The protocol: `POST {base_url}/chat/completions` with `stream: true`; server-sent events with deltas
+in `choices[].delta.content`, a `finish_reason`, usage in a last event where the server gives it,
+and `[DONE]` (platform.openai.com/docs/api-reference/chat-streaming).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import anyio
+import anyio.to_thread
+import httpx
+from httpx_sse import EventSource, SSEError
+
+from batchdeck.core.agents.adapter import Assignment, Control, Outcome
+from batchdeck.core.executors import runner
+from batchdeck.core.model.agent import Agent
+from batchdeck.core.model.turn import AttemptEnd, TurnState
+from batchdeck.core.private import make_private_folder, write_private
+from batchdeck.core.text import clean_text, one_line
+
+CONNECT_SECONDS = 10.0
+SEND_SECONDS = 30.0
+CONNECTIONS = 32
+"""Per endpoint."""
+MOST_TEXT = 4 * 1024 * 1024
+"""Characters of one answer; a server that never ends is cut there."""
+_ERROR_BYTES = 4096
+
+
+class ServerSaid(Exception):
+    """The server answered with an error, or with something that is no answer."""
+
+    def __init__(self, words: str, status: int | None = None, retry_after: str | None = None):
+        super().__init__(words)
+        self.words = words
+        self.status = status
+        self.retry_after = retry_after
+
+
+@dataclass(slots=True)
+class Answer:
+    """What has come so far."""
+
+    text: str = ""
+    finish: str | None = None
+    done: bool = False
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+
+    @property
+    def whole(self) -> bool:
+        """The server has said that this is all."""
+        return self.done or self.finish is not None
+
+
+class OpenAIAgent:
+    """One client per endpoint; a turn is one request, cancelled by closing its stream."""
+
+    outlives = False
+    remembers = False
+
+    def __init__(self) -> None:
+        self._clients: dict[str, httpx.AsyncClient] = {}
+        self._limiters: dict[str, anyio.CapacityLimiter] = {}
+
+    async def run(self, assignment: Assignment, control: Control) -> Outcome:
+        """See `Adapter.run`."""
+        if control.stop.is_set():
+            return _stopped(Answer())
+        answer = Answer()
+        output = await anyio.to_thread.run_sync(_open_output, assignment.run)
+        try:
+            return await self._until_stopped(assignment, control, answer, output)
+        finally:
+            output.close()
+
+    async def adopt(self, assignment: Assignment, control: Control) -> Outcome:
+        """A request ends with its supervisor, so there is nothing to go on with."""
+        return Outcome(TurnState.LOST, AttemptEnd.LOST, error="lost: it ended with its supervisor")
+
+    def never_started(self, run: Path) -> bool:
+        """See `Adapter.never_started`."""
+        return True
+
+    async def close(self) -> None:
+        """Closes every connection."""
+        for client in self._clients.values():
+            await client.aclose()
+
+    async def _until_stopped(
+        self, assignment: Assignment, control: Control, answer: Answer, output: BinaryIO
+    ) -> Outcome:
+        problem: Outcome | None = None
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_stop_when_asked, control, tasks.cancel_scope)
+            with anyio.move_on_after(assignment.agent.timeout_seconds) as time_limit:
+                problem = await self._ask(assignment, control, answer, output)
+            tasks.cancel_scope.cancel()
+        if time_limit.cancelled_caught:
+            return _timed_out(assignment.agent, answer)
+        if control.stop.is_set() and not answer.whole:
+            return _stopped(answer)
+        return problem or _answered(assignment.agent, answer)
+
+    async def _ask(
+        self, assignment: Assignment, control: Control, answer: Answer, output: BinaryIO
+    ) -> Outcome | None:
+        agent = assignment.agent
+        base = agent.base_url or ""
+        limiter = self._limiters.setdefault(base, anyio.CapacityLimiter(CONNECTIONS))
+        try:
+            async with limiter:
+                control.started(None)
+                await self._stream(assignment, answer, output)
+        except ServerSaid as error:
+            return _refused(error, answer)
+        except SSEError:
+            return _failed("the server did not stream its answer", answer)
+        except httpx.HTTPError as error:
+            words = one_line(str(error)) or type(error).__name__
+            return _failed(f"{base}: {words}", answer)
+        return None
+
+    async def _stream(self, assignment: Assignment, answer: Answer, output: BinaryIO) -> None:
+        agent = assignment.agent
+        client = self._client(agent)
+        body = {
+            "model": agent.model,
+            "messages": messages_of(assignment),
+            "stream": True,
+            "stream_options": {"include_usage": True},
+        }
+        headers = headers_of(assignment)
+        async with client.stream("POST", "chat/completions", json=body, headers=headers) as reply:
+            if reply.status_code != httpx.codes.OK:
+                raise await _error_in(reply)
+            async for event in EventSource(reply).aiter_sse():
+                if event.data == "[DONE]":
+                    answer.done = True
+                    return
+                take_in(event.data, answer, output)
+
+    def _client(self, agent: Agent) -> httpx.AsyncClient:
+        base = (agent.base_url or "").rstrip("/") + "/"
+        client = self._clients.get(base)
+        if client is None:
+            # between two pieces of an answer a model may think for as long as it likes
+            timeout = httpx.Timeout(None, connect=CONNECT_SECONDS, write=SEND_SECONDS)
+            limits = httpx.Limits(max_connections=CONNECTIONS)
+            client = self._clients[base] = httpx.AsyncClient(
+                base_url=base, timeout=timeout, limits=limits, follow_redirects=False
+            )
+        return client
+
+
+def messages_of(assignment: Assignment) -> list[dict[str, str]]:
+    """The conversation so far, and what is asked now."""
+    roles = {"operator": "user", "agent": "assistant"}
+    said = [{"role": roles[role], "content": text} for role, text in assignment.said]
+    return [*said, {"role": "user", "content": assignment.prompt}]
+
+
+def headers_of(assignment: Assignment) -> dict[str, str]:
+    """The key from the named variable, and the attempt's id so that a repeat can be recognised."""
+    headers = {"Idempotency-Key": assignment.attempt, "Accept": "text/event-stream"}
+    name = assignment.agent.api_key_env
+    key = assignment.environment.get(name) if name is not None else None
+    if key:
+        headers["Authorization"] = f"Bearer {key}"
+    return headers
+
+
+def take_in(data: str, answer: Answer, output: BinaryIO) -> None:
+    """One event of the stream.
+
+    Raises:
+        ServerSaid: it reports an error, is no JSON, or the answer grows beyond all bounds.
+    """
+    try:
+        document = json.loads(data)
+    except ValueError:
+        raise ServerSaid("the server sent what is no JSON") from None
+    if not isinstance(document, dict):
+        raise ServerSaid("the server sent an event of an unknown form")
+    if document.get("error"):
+        raise ServerSaid(_words_of(document["error"]))
+    usage = document.get("usage")
+    if isinstance(usage, Mapping):
+        answer.tokens_in = usage.get("prompt_tokens")
+        answer.tokens_out = usage.get("completion_tokens")
+    for choice in document.get("choices") or ():
+        piece = (choice.get("delta") or {}).get("content")
+        if piece:
+            answer.text += piece
+            output.write(piece.encode("utf-8", "replace"))
+        answer.finish = choice.get("finish_reason") or answer.finish
+    if len(answer.text) > MOST_TEXT:
+        raise ServerSaid("the answer has no end")
+
+
+def _words_of(error: Any) -> str:
+    message = error.get("message") if isinstance(error, Mapping) else error
+    return one_line(str(message))
+
+
+async def _error_in(reply: httpx.Response) -> ServerSaid:
+    raw = b""
+    async for chunk in reply.aiter_bytes():
+        raw += chunk
+        if len(raw) > _ERROR_BYTES:
+            break
+    try:
+        words = _words_of(json.loads(raw)["error"])
+    except (ValueError, KeyError, TypeError):
+        words = one_line(raw[:200].decode("utf-8", "replace"))
+    return ServerSaid(words, reply.status_code, reply.headers.get("retry-after"))
+
+
+async def _stop_when_asked(control: Control, scope: anyio.CancelScope) -> None:
+    await control.stop.wait()
+    scope.cancel()
+
+
+def _open_output(run: Path) -> BinaryIO:
+    make_private_folder(run)
+    write_private(run / runner.OUTPUT)
+    return open(run / runner.OUTPUT, "ab", buffering=0)
+
+
+def _outcome(state: TurnState, answer: Answer, error: str | None, **fields: Any) -> Outcome:
+    return Outcome(
+        state,
+        text=clean_text(answer.text),
+        error=error,
+        tokens_in=answer.tokens_in,
+        tokens_out=answer.tokens_out,
+        **fields,
+    )
+
+
+def _answered(agent: Agent, answer: Answer) -> Outcome:
+    if not answer.whole:
+        return _outcome(TurnState.INCOMPLETE, answer, "the stream ended before the answer did")
+    if answer.finish == "length":
+        return _outcome(TurnState.INCOMPLETE, answer, "the model's length limit cut the answer")
+    cost = None
+    known = None not in (answer.tokens_in, answer.tokens_out, agent.price_input, agent.price_output)
+    if known:
+        cost = (
+            (answer.tokens_in or 0) * (agent.price_input or 0)
+            + (answer.tokens_out or 0) * (agent.price_output or 0)
+        ) / 1e6
+    return _outcome(TurnState.SUCCEEDED, answer, None, exit_code=0, cost=cost)
+
+
+def _failed(words: str, answer: Answer) -> Outcome:
+    return _outcome(TurnState.FAILED, answer, words)
+
+
+def _refused(error: ServerSaid, answer: Answer) -> Outcome:
+    status = f"HTTP {error.status}: " if error.status is not None else ""
+    words = f"{status}{error.words}"
+    if error.status in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN):
+        return _outcome(TurnState.FAILED, answer, words, surroundings="agent")
+    if error.retry_after is not None:
+        words += f" (may be tried again in {one_line(error.retry_after, 40)} s)"
+    return _failed(words, answer)
+
+
+def _stopped(answer: Answer) -> Outcome:
+    return _outcome(TurnState.CANCELLED, answer, "stopped", end=AttemptEnd.STOPPED)
+
+
+def _timed_out(agent: Agent, answer: Answer) -> Outcome:
+    words = f"no answer within {agent.timeout_seconds:g} s"
+    return _outcome(TurnState.FAILED, answer, words, end=AttemptEnd.TIMED_OUT)

@@ -1,0 +1,171 @@
+"""Chat agents: what is asked, what comes back in pieces, and every way it can go wrong."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from batchdeck.core.agents.adapter import Assignment, Control, Outcome
+from batchdeck.core.agents.openai import OpenAIAgent
+from batchdeck.core.model.agent import Agent, AgentKind
+from batchdeck.core.model.turn import AttemptEnd, TurnState
+from tests.support.chat_server import ChatServer, chat_server, delta, error, events
+
+pytestmark = pytest.mark.anyio
+
+
+def assignment(folder: Path, server: ChatServer | str, **given: Any) -> Assignment:
+    base = server if isinstance(server, str) else server.base_url
+    agent = Agent("w", AgentKind.OPENAI, base_url=base, model="m", api_key_env="KEY", **given)
+    return Assignment(
+        turn=1,
+        attempt="a" * 32,
+        number=1,
+        agent=agent,
+        prompt="now this",
+        runs=folder,
+        said=(("operator", "first"), ("agent", "answered")),
+        environment={"KEY": "secret-key"},
+    )
+
+
+async def outcome_of(given: Assignment, control: Control | None = None) -> Outcome:
+    agent = OpenAIAgent()
+    try:
+        with anyio.fail_after(20):
+            return await agent.run(given, control or Control(lambda _: None))
+    finally:
+        await agent.close()
+
+
+async def test_an_answer_comes_in_pieces_and_is_one_text(tmp_path: Path) -> None:
+    usage = {"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 3}}
+    with chat_server(events(delta("Hel"), delta("lo", "stop"), usage)) as server:
+        given = assignment(tmp_path, server, price_input=1.0, price_output=2.0)
+        outcome = await outcome_of(given)
+    assert (outcome.state, outcome.text, outcome.exit_code) == (TurnState.SUCCEEDED, "Hello", 0)
+    assert (outcome.tokens_in, outcome.tokens_out) == (7, 3)
+    assert outcome.cost == pytest.approx(13e-6)
+    assert (given.run / "output").read_text() == "Hello"
+
+
+async def test_the_conversation_the_key_and_the_attempts_id_go_along(tmp_path: Path) -> None:
+    with chat_server(events(delta("ok", "stop"))) as server:
+        await outcome_of(assignment(tmp_path, server))
+    (asked,) = server.asked
+    assert asked.path == "/v1/chat/completions"
+    assert [(m["role"], m["content"]) for m in asked.body["messages"]] == [
+        ("user", "first"),
+        ("assistant", "answered"),
+        ("user", "now this"),
+    ]
+    assert asked.headers["Authorization"] == "Bearer secret-key"
+    assert asked.headers["Idempotency-Key"] == "a" * 32
+
+
+async def test_usage_that_is_not_given_is_unknown_and_not_nought(tmp_path: Path) -> None:
+    with chat_server(events(delta("ok", "stop"))) as server:
+        outcome = await outcome_of(assignment(tmp_path, server, price_input=1.0))
+    assert (outcome.tokens_in, outcome.tokens_out, outcome.cost) == (None, None, None)
+
+
+BROKEN = {
+    "cut before its end": (events(delta("half"), done=False), TurnState.INCOMPLETE, "ended before"),
+    "cut by its length": (events(delta("half", "length")), TurnState.INCOMPLETE, "length limit"),
+    "an error in the stream": (
+        events(delta("half"), {"error": {"message": "overloaded"}}),
+        TurnState.FAILED,
+        "overloaded",
+    ),
+    "no JSON": (events("{nonsense"), TurnState.FAILED, "no JSON"),
+    "another form": (events("[1, 2]"), TurnState.FAILED, "unknown form"),
+    "a page": (
+        error(200, "<html>hello</html>", Content_Type="text/html"),
+        TurnState.FAILED,
+        "did not stream",
+    ),
+    "a rate limit": (
+        error(429, '{"error": {"message": "slow down"}}', Retry_After="7"),
+        TurnState.FAILED,
+        "HTTP 429: slow down (may be tried again in 7 s)",
+    ),
+    "a fault of the server": (error(500, "oops"), TurnState.FAILED, "HTTP 500: oops"),
+    "another place": (error(302, "", Location="http://127.0.0.1:1/"), TurnState.FAILED, "HTTP 302"),
+}
+
+
+@pytest.mark.parametrize("reply", BROKEN, ids=BROKEN)
+async def test_what_is_no_whole_answer_is_no_success(tmp_path: Path, reply: str) -> None:
+    said, state, words = BROKEN[reply]
+    with chat_server(said) as server:
+        outcome = await outcome_of(assignment(tmp_path, server))
+    assert outcome.state is state
+    assert words in (outcome.error or "")
+    assert len(server.asked) == 1, "the key goes nowhere else"
+
+
+async def test_a_line_separator_inside_a_string_cuts_nothing(tmp_path: Path) -> None:
+    with chat_server(events(delta("a\u2028b\x85c", "stop"))) as server:
+        outcome = await outcome_of(assignment(tmp_path, server))
+    assert outcome.state is TurnState.SUCCEEDED
+    assert outcome.text.startswith("a")
+    assert outcome.text.endswith("c")
+
+
+async def test_a_refused_key_is_a_failure_of_the_surroundings(tmp_path: Path) -> None:
+    with chat_server(error(401, '{"error": {"message": "bad key"}}')) as server:
+        outcome = await outcome_of(assignment(tmp_path, server))
+    assert outcome.surroundings == "agent"
+    assert "secret-key" not in str(outcome)
+
+
+async def test_a_server_that_is_not_there_is_said(tmp_path: Path) -> None:
+    outcome = await outcome_of(assignment(tmp_path, "http://127.0.0.1:9/v1"))
+    assert outcome.state is TurnState.FAILED
+    assert "127.0.0.1:9" in (outcome.error or "")
+
+
+async def test_stopping_closes_the_stream_at_once(tmp_path: Path) -> None:
+    begun, control = threading.Event(), Control(lambda _: None)
+
+    def for_ever(handler: Any) -> None:
+        handler.send_response(200)
+        handler.send_header("Content-Type", "text/event-stream")
+        handler.end_headers()
+        while True:
+            handler.wfile.write(b'data: {"choices": [{"delta": {"content": "x"}}]}\n\n')
+            begun.set()
+
+    found: list[Outcome] = []
+    with chat_server(for_ever) as server:
+        async with anyio.create_task_group() as tasks:
+            given = assignment(tmp_path, server)
+
+            async def run() -> None:
+                found.append(await outcome_of(given, control))
+
+            tasks.start_soon(run)
+            await anyio.to_thread.run_sync(begun.wait)
+            control.stop.set()
+        assert await anyio.to_thread.run_sync(server.gone.wait, 10)
+    assert (found[0].state, found[0].end) == (TurnState.CANCELLED, AttemptEnd.STOPPED)
+
+
+async def test_a_time_limit_ends_a_silent_answer(tmp_path: Path) -> None:
+    release = threading.Event()
+
+    def silent(handler: Any) -> None:
+        handler.send_response(200)
+        handler.send_header("Content-Type", "text/event-stream")
+        handler.end_headers()
+        release.wait(20)
+
+    with chat_server(silent) as server:
+        outcome = await outcome_of(assignment(tmp_path, server, timeout_seconds=0.2))
+        release.set()
+    assert outcome.end is AttemptEnd.TIMED_OUT
+    assert "0.2 s" in (outcome.error or "")
