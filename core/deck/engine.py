@@ -16,6 +16,7 @@ from batchdeck.core.commands import Command, Receipt, StopTurn
 from batchdeck.core.deck.dispatcher import Dispatcher
 from batchdeck.core.deck.handling.commands import carry_out, look_up
 from batchdeck.core.deck.letters import CommandLetter, Ended, Letter, Pulses, Started
+from batchdeck.core.deck.losing import FAIL, MOST_INTERRUPTIONS, RETRY
 from batchdeck.core.deck.options import DeckOptions
 from batchdeck.core.deck.outcomes import ended
 from batchdeck.core.deck.reading import Reader
@@ -219,6 +220,7 @@ class Engine:
         letters += [self._inbox.popleft() for _ in range(min(len(self._inbox), MOST_PER_COMMIT))]
         if self._inbox:
             self._wake.set()
+        letters = await self._with_history(letters)
         work = self._new_work()
         self._writing = True
         try:
@@ -239,6 +241,15 @@ class Engine:
         self._answer(receipts)
         self._launch(work)
 
+    async def _with_history(self, letters: list[Letter]) -> list[Letter]:
+        """The letters; one about a lost turn with how often crashes interrupted it before."""
+        for number, letter in enumerate(letters):
+            if isinstance(letter, Ended) and letter.outcome.state is TurnState.LOST:
+                turn = self._state.turns.get(letter.turn)
+                before = 0 if turn is None else await self._reader.interruptions(turn)
+                letters[number] = replace(letter, interruptions=before)
+        return letters
+
     def _new_work(self) -> Work:
         return Work(self._state, self._scheduler, self._clock.now_ms())
 
@@ -255,18 +266,28 @@ class Engine:
                     started(work, turn, letter.attempt, letter.process)
             elif isinstance(letter, Ended):
                 reached("finish.before")
-                ended(work, letter.turn, letter.attempt, self._judged(letter.outcome))
+                ended(work, letter.turn, letter.attempt, self._judged(letter))
             elif isinstance(letter, Pulses):
                 self._state.pulses = dict(letter.pulses)
                 self._state.touch("pulses")
         return receipts
 
-    def _judged(self, outcome: Outcome) -> Outcome:
-        """A question that nobody will answer is a failure."""
+    def _judged(self, letter: Ended) -> Outcome:
+        """A question that nobody will answer is a failure; a lost turn is as the options say."""
+        outcome = letter.outcome
+        if outcome.state is TurnState.LOST:
+            return replace(outcome, if_lost=self._if_lost(letter.interruptions))
         if outcome.question is None or not self._options.no_input:
             return outcome
         words = f"asked, and nobody is there to answer: {outcome.question.question}"
         return replace(outcome, state=TurnState.FAILED, question=None, error=words)
+
+    def _if_lost(self, interruptions: int) -> str:
+        """What becomes of a lost turn; crashes alone never use a task up."""
+        wanted = self._options.on_lost
+        if wanted == RETRY and interruptions >= MOST_INTERRUPTIONS:
+            wanted = "ask"
+        return FAIL if wanted == "ask" and self._options.no_input else wanted
 
     def _receipt(self, letter: CommandLetter, work: Work) -> Receipt:
         try:

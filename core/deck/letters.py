@@ -44,6 +44,8 @@ class Ended:
     turn: int
     attempt: str
     outcome: Outcome
+    interruptions: int = 0
+    """How often its task was interrupted by a crash before, where it was lost now."""
 
 
 @dataclass(frozen=True, slots=True)

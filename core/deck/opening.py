@@ -80,7 +80,9 @@ async def open_deck(
             engine.dispatcher = dispatcher
             await roles.start(_dispatch, dispatcher)
             if options.dispatch:
-                found = await settle_attempts(engine, dispatcher, state, reader, options)
+                found = await settle_attempts(
+                    engine, dispatcher, state, reader, options, crashed=unclean
+                )
                 if unclean:
                     _after_unclean_stop(engine, state, found, options)
                 roles.start_soon(take_pulses, engine, paths)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from batchdeck.core.agents.adapter import Outcome
+from batchdeck.core.deck.losing import decide_lost
 from batchdeck.core.deck.restoring import sync_holds
 from batchdeck.core.deck.tasks import decide_task
 from batchdeck.core.deck.turns import put_hold, refresh_next, requeue
@@ -37,7 +38,11 @@ def ended(work: Work, turn_id: int, attempt: str, outcome: Outcome) -> None:
     if outcome.state is TurnState.WAITING and outcome.question is not None:
         _wait_for_answer(work, turn, outcome)
         return
-    finish(work, turn, outcome)
+    if outcome.state is TurnState.LOST and turn.state is TurnState.STOPPING:
+        outcome = evolve(outcome, state=TurnState.CANCELLED)  # it is gone, as it was meant to be
+    final = finish(work, turn, outcome)
+    if final.state is TurnState.LOST:
+        decide_lost(work, final, outcome)
 
 
 def _record_attempt(work: Work, turn: Turn, attempt: str, outcome: Outcome) -> None:

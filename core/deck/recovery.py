@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import anyio.to_thread
 
+from batchdeck.core.agents.adapter import Outcome
 from batchdeck.core.deck.dispatcher import Dispatcher, fenced, interrupted
 from batchdeck.core.deck.engine import Engine
 from batchdeck.core.deck.letters import Ended
+from batchdeck.core.deck.losing import MOST_INTERRUPTIONS
 from batchdeck.core.deck.options import DeckOptions
 from batchdeck.core.deck.reading import Reader
 from batchdeck.core.deck.state import DeckState
-from batchdeck.core.model.turn import LIVE, Turn, TurnState
+from batchdeck.core.model.turn import LIVE, AttemptEnd, Turn, TurnState
 from batchdeck.core.points import reached
 
 
@@ -47,11 +49,14 @@ async def settle_attempts(
     state: DeckState,
     reader: Reader,
     options: DeckOptions,
+    *,
+    crashed: bool = False,
 ) -> Found:
     """Settles each turn that was running: adopted, fenced, or back at its place.
 
     Killed in the middle, it may simply be run again: fencing is idempotent, adopting changes
-    nothing, and each letter is one transaction.
+    nothing, and each letter is one transaction. `crashed`: the supervisor before did not stop in
+    order, so what it interrupted counts as such.
     """
     live = [state.turns[turn] for turn in tuple(state.live)]
     adopted: list[Turn] = []
@@ -60,7 +65,8 @@ async def settle_attempts(
         reached("recover")
         kind = state.agents[turn.agent].kind
         if turn.attempt is None or not dispatcher.outlives(kind):
-            engine.post(Ended(turn.id, turn.attempt or "", interrupted()))
+            outcome = await _interrupted(turn, reader) if crashed else interrupted()
+            engine.post(Ended(turn.id, turn.attempt or "", outcome))
             counts["interrupted"] += 1
         elif await anyio.to_thread.run_sync(
             dispatcher.never_started, kind, reader.paths.run(turn.attempt)
@@ -73,6 +79,14 @@ async def settle_attempts(
     if options.dispatch:
         _adopt(engine, dispatcher, state, reader, adopted, options)
     return Found(adopted=len(adopted), **counts)
+
+
+async def _interrupted(turn: Turn, reader: Reader) -> Outcome:
+    """Back to its place, unless crashes have ended it so often that a person should look."""
+    words = "its supervisor died"
+    if await reader.interruptions(turn) < MOST_INTERRUPTIONS:
+        return replace(interrupted(), error=words)
+    return Outcome(TurnState.LOST, AttemptEnd.INTERRUPTED, error=f"{words}, once more")
 
 
 def _adopt(

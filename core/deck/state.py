@@ -155,7 +155,12 @@ class DeckState:
     def _keep_recent(self, turn: int) -> None:
         self.ended.append(turn)
         while len(self.ended) > self.kept_ended:
-            self.turns.pop(self.ended.popleft(), None)
+            oldest = self.ended.popleft()
+            if not self._asked_about(oldest):
+                self.turns.pop(oldest, None)
+
+    def _asked_about(self, turn: int) -> bool:
+        return any(ask.turn == turn for ask in self.asks.values())
 
     def sequence_names(self, turn: Turn) -> tuple[str, ...]:
         conversation = f"conversation:{turn.conversation}"

@@ -31,8 +31,6 @@ def decide_task(work: Work, turn: Turn, task: Task) -> None:
         _set_back(work, turn, task)
     elif turn.state is TurnState.CANCELLED:
         fail_task(work, task, turn.error or "cancelled", turn)
-    elif turn.state is TurnState.LOST:
-        fail_task(work, task, turn.error or "its process was lost", turn)
     finish_batch(work, task.batch)
 
 

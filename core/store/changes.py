@@ -84,6 +84,11 @@ SAVE_CONVERSATION_AGENT = "UPDATE conversations SET agent = ? WHERE id = ?"
 INSERT_MESSAGE = (
     "INSERT INTO messages (id, conversation, turn, role, text, at_ms) VALUES (?, ?, ?, ?, ?, ?)"
 )
+COPY_MESSAGE = (
+    "INSERT INTO messages (id, conversation, turn, role, text, at_ms) "
+    "SELECT ?, conversation, ?, role, text, ? FROM messages WHERE turn = ? AND role = 'operator' "
+    "ORDER BY id LIMIT 1"
+)
 INSERT_ATTEMPT = (
     "INSERT INTO attempts (id, turn, number, agent_version, claimed_ms) VALUES (?, ?, ?, ?, ?)"
 )
@@ -129,6 +134,7 @@ _BEFORE_CLAIMS = (
     UPDATE_TURN,
     INSERT_TURN,
     INSERT_MESSAGE,
+    COPY_MESSAGE,
     EDIT_MESSAGE,
     INSERT_RECEIPT,
     SAVE_ASK,

@@ -127,15 +127,18 @@ def _tasks(raw: sqlite3.Connection) -> list[Task]:
     ]
 
 
+_KEPT = "WHERE ended_ms IS NULL OR id IN (SELECT turn FROM asks WHERE state = 'open')"
+
+
 def _turns(raw: sqlite3.Connection, folders: dict[int, Folder], ended_turns: int) -> list[Turn]:
-    open_turns = _plain(raw, f"{rows.SELECT_TURNS} WHERE ended_ms IS NULL").fetchall()
+    open_turns = _plain(raw, f"{rows.SELECT_TURNS} {_KEPT}").fetchall()
     ended = _plain(
         raw,
         f"{rows.SELECT_TURNS} WHERE ended_ms IS NOT NULL ORDER BY id DESC LIMIT ?",
         ended_turns,
     ).fetchall()
-    found = [rows.turn_from(row, folders) for row in (*open_turns, *ended)]
-    return sorted(found, key=lambda turn: turn.id)
+    found = {row[0]: rows.turn_from(row, folders) for row in (*open_turns, *ended)}
+    return [found[turn] for turn in sorted(found)]
 
 
 def _tallies(raw: sqlite3.Connection) -> dict[str, tuple[int, int]]:

@@ -17,13 +17,14 @@ from batchdeck.core.commands import (
     StopTurn,
 )
 from batchdeck.core.deck.handling.finding import find_task, find_turn
+from batchdeck.core.deck.losing import RETRY, answer_lost, close_ask, open_ask_about
 from batchdeck.core.deck.outcomes import end_waiting, stop_turn
 from batchdeck.core.deck.restoring import admits, sync_holds
 from batchdeck.core.deck.tasks import begin_task, complete_task, fail_task, finish_batch
 from batchdeck.core.deck.turns import drop_queued, put_hold, queue_turn
 from batchdeck.core.deck.work import Work
 from batchdeck.core.errors import BadInput, NotFound, Refused
-from batchdeck.core.model.ask import AskState
+from batchdeck.core.model.ask import Ask, AskState
 from batchdeck.core.model.batch import BatchState
 from batchdeck.core.model.folder import Folder
 from batchdeck.core.model.hold import DECK, Hold, read_hold_name
@@ -33,6 +34,7 @@ from batchdeck.core.model.turn import (
     LIVE,
     MESSAGE_PRIORITY,
     Trigger,
+    Turn,
     TurnState,
 )
 from batchdeck.core.store import changes as sql
@@ -196,6 +198,9 @@ def retry(work: Work, command: RetryTask) -> Receipt:
         return _release_turn(work, latest.id, command.by)
     if latest is not None and latest.ended_ms is None:
         raise Refused(f"{task.key} has a turn already: #{latest.id} is {latest.state}.")
+    asked = open_ask_about(work, task.turn)
+    if asked is not None and latest is not None and latest.state is TurnState.LOST:
+        return _answer_lost(work, asked, latest, RETRY, command.by)
     if task.status is not Status.FAILED:
         raise Refused(f"{task.key} is {task.status}; only a failed task can be retried.")
     batch = work.state.batches[task.batch]
@@ -223,6 +228,9 @@ def set_task_status(work: Work, command: SetStatus) -> Receipt:
     if not may_move(task.status, command.status):
         raise Refused(f"{task.key} cannot go from {task.status} to {command.status}.")
     task = work.set_status(task.id, command.status, by=command.by)
+    asked = open_ask_about(work, task.turn)
+    if asked is not None and work.state.turns[asked.turn].state is TurnState.LOST:
+        close_ask(work, asked, AskState.CANCELLED, None, command.by)
     _follow_status(work, task, command.by)
     finish_batch(work, task.batch)
     return Receipt(accepted=True, message=f"{task.key} is {task.status}")
@@ -276,6 +284,13 @@ def _reopen(work: Work, task: Task) -> None:
     begin_task(work, task)
 
 
+def _answer_lost(work: Work, ask: Ask, turn: Turn, word: str, by: str) -> Receipt:
+    again = answer_lost(work, ask, turn, word, by)
+    if again is None:
+        return Receipt(accepted=True, turn=turn.id, message=f"answered: #{turn.id} has failed")
+    return Receipt(accepted=True, turn=again.id, message=f"answered: #{again.id}")
+
+
 def answer(work: Work, command: AnswerAsk) -> Receipt:
     """A person's answer: a new turn at the old place, in the same conversation.
 
@@ -289,6 +304,8 @@ def answer(work: Work, command: AnswerAsk) -> Receipt:
     if ask.choices and command.answer not in ask.choices:
         raise BadInput(f"The answer must be one of: {', '.join(ask.choices)}.")
     turn = work.state.turns[ask.turn]
+    if turn.state is TurnState.LOST:
+        return _answer_lost(work, ask, turn, command.answer, command.by)
     closed = replace(
         ask,
         state=AskState.ANSWERED,
