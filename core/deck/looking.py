@@ -13,6 +13,9 @@ from batchdeck.core.deck.reading import read_page
 from batchdeck.core.deck.restoring import state_from
 from batchdeck.core.errors import NotFound, StoreError
 from batchdeck.core.executors import runner
+from batchdeck.core.export.record import history, records
+from batchdeck.core.export.report import as_html
+from batchdeck.core.export.tables import as_csv, as_jsonl
 from batchdeck.core.model.event import Event
 from batchdeck.core.paths import DeckPaths
 from batchdeck.core.port import OutputPage
@@ -53,6 +56,16 @@ class Look:
     def events(self, after: int, limit: int) -> Sequence[Event]:
         """Events after a `seq`, oldest first; a negative `after`: the latest `limit`."""
         return with_results(self._raw, read_events(self._raw, after, limit))
+
+    def export(self, form: str, batch: str | None) -> Iterator[str]:
+        """The results as `jsonl`, `csv` or `html`, piece by piece."""
+        found = records(self._raw, batch)
+        if form == "jsonl":
+            return as_jsonl(found)
+        if form == "csv":
+            return as_csv(found)
+        past = history(self._raw, iter(self.events(0, ENDED_SHOWN)))
+        return as_html(list(found), past, SystemClock().now_ms())
 
     def output(self, turn: int, start: int, limit: int) -> OutputPage:
         """A piece of a turn's output.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,6 +32,8 @@ class Look(Protocol):
     def events(self, after: int, limit: int) -> Sequence[Event]: ...
 
     def output(self, turn: int, start: int, limit: int) -> OutputPage: ...
+
+    def export(self, form: str, batch: str | None) -> Iterator[str]: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,7 @@ _COMMANDS: Mapping[str, str] = {
     "hold": "changing",
     "release": "changing",
     "drain": "changing",
+    "export": "exporting",
     "queue": "queueing",
     "task": "tasks",
     "ask": "tasks",

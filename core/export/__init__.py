@@ -1,0 +1,1 @@
+"""What a deck has come to, as files for other programs and for people."""

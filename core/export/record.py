@@ -1,0 +1,110 @@
+"""One task's result with what it took, read for every form of export."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from batchdeck.core.model.event import Event
+from batchdeck.core.text import clean_text
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A task of a batch and its latest turn; numbers nobody knows are None."""
+
+    batch: str
+    task: str
+    title: str
+    status: str
+    agent: str
+    turn: str | None
+    state: str | None
+    attempts: int
+    queued_ms: int | None
+    started_ms: int | None
+    ended_ms: int | None
+    seconds: float | None
+    exit_code: int | None
+    error: str | None
+    tokens_in: int | None
+    tokens_out: int | None
+    cost: float | None
+    output: str | None
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+COLUMNS = tuple(field.name for field in fields(Record))
+
+_QUERY = """
+SELECT tasks.batch, tasks.key, tasks.title, tasks.status, tasks.agent, tasks.turn,
+    turn.state_word, turn.attempts, turn.queued_ms, turn.started_ms, turn.ended_ms,
+    turn.exit_code, tasks.error,
+    (SELECT sum(tokens_in) FROM attempts WHERE attempts.turn = tasks.turn) AS tokens_in,
+    (SELECT sum(tokens_out) FROM attempts WHERE attempts.turn = tasks.turn) AS tokens_out,
+    (SELECT sum(cost) FROM attempts WHERE attempts.turn = tasks.turn) AS cost,
+    (SELECT text FROM messages WHERE messages.turn = tasks.turn AND role = 'agent'
+        ORDER BY messages.id DESC LIMIT 1) AS output
+FROM tasks JOIN batches ON batches.name = tasks.batch
+LEFT JOIN turns_in_words AS turn ON turn.id = tasks.turn
+WHERE ?1 IS NULL OR tasks.batch = ?1
+ORDER BY batches.id, tasks.position, tasks.id
+"""
+
+
+def records(raw: sqlite3.Connection, batch: str | None = None) -> Iterator[Record]:
+    """Every task's result, batch by batch, in batch order; of one batch where one is named."""
+    for row in raw.execute(_QUERY, (batch,)):
+        took = None
+        if row["started_ms"] is not None and row["ended_ms"] is not None:
+            took = (row["ended_ms"] - row["started_ms"]) / 1000
+        yield Record(
+            batch=row["batch"],
+            task=row["key"],
+            title=row["title"],
+            status=row["status"],
+            agent=row["agent"],
+            turn=None if row["turn"] is None else str(row["turn"]),
+            state=row["state_word"],
+            attempts=row["attempts"] or 0,
+            queued_ms=row["queued_ms"],
+            started_ms=row["started_ms"],
+            ended_ms=row["ended_ms"],
+            seconds=took,
+            exit_code=row["exit_code"],
+            error=row["error"],
+            tokens_in=row["tokens_in"],
+            tokens_out=row["tokens_out"],
+            cost=row["cost"],
+            output=None if row["output"] is None else clean_text(row["output"]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What a report draws over time: when each turn ran, and the deck's limit."""
+
+    runs: tuple[tuple[int, int, str], ...]
+    """Start and end in UTC ms, and the agent."""
+    limits: tuple[tuple[int, int], ...]
+    """When the deck's limit became what."""
+
+
+def history(raw: sqlite3.Connection, events: Iterator[Event]) -> History:
+    """Every run that has ended, and every change of the deck's limit."""
+    found = raw.execute(
+        "SELECT started_ms, ended_ms, agent FROM turns "
+        "WHERE started_ms IS NOT NULL AND ended_ms IS NOT NULL ORDER BY started_ms"
+    )
+    limits = tuple(
+        (event.at_ms, int(event.fields["after"]))
+        for event in events
+        if event.kind == "limit.changed"
+        and event.fields.get("name") == "global"
+        and event.fields.get("after") is not None
+    )
+    return History(tuple((row[0], row[1], row[2]) for row in found), limits)

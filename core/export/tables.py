@@ -1,0 +1,39 @@
+"""Results as JSON lines and as a table for spreadsheets."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from batchdeck.core.export.record import COLUMNS, Record
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def as_jsonl(records: Iterable[Record]) -> Iterator[str]:
+    """A JSON document per task, a line each."""
+    for record in records:
+        yield json.dumps(record.as_json(), ensure_ascii=False) + "\n"
+
+
+def as_csv(records: Iterable[Record]) -> Iterator[str]:
+    """A header and a row per task; what a spreadsheet would take for a formula is quoted."""
+    yield _row(COLUMNS)
+    for record in records:
+        document = record.as_json()
+        yield _row(tuple(_cell(document[name]) for name in COLUMNS))
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, str) and value.startswith(_FORMULA):
+        return f"'{value}"
+    return "" if value is None else value
+
+
+def _row(cells: tuple[Any, ...]) -> str:
+    line = io.StringIO()
+    csv.writer(line).writerow(cells)
+    return line.getvalue()
