@@ -26,7 +26,7 @@ def batch(space: Workspace, tasks: int = 3) -> Path:
 
 def to_agents(terminal: Terminal) -> None:
     """Moves to the table of agents."""
-    terminal.press(SHIFT_TAB)
+    terminal.move(SHIFT_TAB)
 
 
 def begin(space: Workspace, terminal: OpenTerminal, **given: int) -> Terminal:

@@ -94,6 +94,15 @@ class Terminal:
         for key in keys:
             os.write(self._main, key.encode())
 
+    def move(self, *keys: str) -> None:
+        """Types keys that move, each once the screen has followed the one before."""
+        for key in keys:
+            self.press(key)
+            before = -1
+            while before != len(self.raw):
+                before = len(self.raw)
+                self.read(0.15)
+
     def resize(self, columns: int, rows: int) -> None:
         """Another size; the kernel tells the program."""
         self._set_size(columns, rows)
