@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -62,6 +65,9 @@ class _Root:
         from batchdeck.core.model.agent import AgentKind
 
         settings = read_settings(paths.root)
+        if opening.dispatch:
+            paths.make()
+            log_to(paths.log)
         options = DeckOptions(
             synchronous=settings.synchronous,
             max_parallel_cap=settings.max_parallel_cap,
@@ -103,6 +109,21 @@ class _Root:
         from batchdeck.core.control.server import served
 
         return served(deck, path)
+
+
+LOG_BYTES = 1_000_000
+LOG_FILES = 3
+
+
+def log_to(path: Path) -> None:
+    """Sends what the engine has to say to a file that never grows beyond all bounds."""
+    handler = RotatingFileHandler(
+        path, maxBytes=LOG_BYTES, backupCount=LOG_FILES - 1, encoding="utf-8", delay=True
+    )
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logger = logging.getLogger("batchdeck")
+    logger.addHandler(handler)
+    logger.propagate = False
 
 
 def main() -> None:

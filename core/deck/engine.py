@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import logging
+import sqlite3
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -12,7 +13,8 @@ import anyio
 
 from batchdeck.core.agents.adapter import Assignment, Outcome
 from batchdeck.core.clock import Clock
-from batchdeck.core.commands import Command, Receipt, StopTurn
+from batchdeck.core.commands import Command, Receipt
+from batchdeck.core.deck.answering import Answers, closed, refusal
 from batchdeck.core.deck.dispatcher import Dispatcher
 from batchdeck.core.deck.handling.commands import carry_out, look_up
 from batchdeck.core.deck.letters import CommandLetter, Ended, Letter, Pulses, Started
@@ -38,7 +40,6 @@ from batchdeck.core.model.turn import Turn, TurnState
 from batchdeck.core.points import reached
 from batchdeck.core.port import OutputPage
 from batchdeck.core.rules.limits import effective_limit
-from batchdeck.core.rules.order import place
 from batchdeck.core.store.changes import GuardRefused
 from batchdeck.core.store.connection import Connection
 from batchdeck.core.store.events import event_from
@@ -80,11 +81,13 @@ class Engine:
         self._newer = anyio.Event()
         self._awaited = 0
         self._due: list[tuple[int, int]] = []
-        self._ends: dict[int, list[CommandLetter]] = {}
+        self._answers = Answers()
         self._writing = False
         self._admitting = False
         self._closing = False
-        self._changed_outside: int | None = None
+        self._data_version = 0
+        self._broken = False
+        """A fault of ours has happened; only a restart makes it good."""
         self._view = state.publish(clock.now_ms())
         self._view_is_old = False
         self.listeners: list[Callable[[Sequence[Event]], None]] = []
@@ -121,9 +124,7 @@ class Engine:
             return refusal(error)
         letter = CommandLetter(command, found)
         if self._closing:
-            return Receipt(
-                accepted=False, error="stopped", message="The deck is closing.", exit_code=4
-            )
+            return closed()
         self.post(letter)
         await letter.answered.wait()
         assert letter.receipt is not None
@@ -189,6 +190,7 @@ class Engine:
     async def run(self) -> None:
         """Writes until it is closed; cancellation does not reach it in the middle."""
         with anyio.CancelScope(shield=True):
+            self._data_version = await self._connection.run(_data_version)
             if self._start_work is not None:
                 await self._save(self._start_work)
                 self._remember(self._start_work, publish=True)
@@ -196,9 +198,7 @@ class Engine:
                 await self._something_to_do()
                 await self._round()
         self.closed.set()
-        for letters in self._ends.values():
-            for letter in letters:
-                letter.answer(_gave_up())
+        self._answers.give_up()
 
     async def _something_to_do(self) -> None:
         if self._inbox or self._closing:
@@ -228,18 +228,23 @@ class Engine:
             self._look_at_due(work)
             self._admit(work)
             await self._save(work)
-        except (StoreError, GuardRefused) as error:
+        except BatchdeckError as error:
             await self._start_over(letters, error)
+            return
+        except Exception as error:  # noqa: BLE001 - a fault of ours must not strand what runs
+            await self._failed(letters, error)
             return
         finally:
             self._writing = False
-        self._state.fault = None
+        if not self._broken:
+            self._state.fault = None
         self._refusals = 0
         if any(isinstance(letter, Ended) for letter in letters):
             reached("finish.after")
-        self._remember(work, publish=bool(receipts))
-        self._answer(receipts)
-        self._launch(work)
+        if letters or work.events:
+            self._remember(work, publish=bool(receipts))
+            self._answers.give(receipts, self._state, work.now_ms)
+            self._launch(work)
 
     async def _with_history(self, letters: list[Letter]) -> list[Letter]:
         """The letters; one about a lost turn with how often crashes interrupted it before."""
@@ -325,17 +330,38 @@ class Engine:
                 letter.answer(refusal(error))
             else:
                 self._inbox.appendleft(letter)
-        if not again:
-            self._state.fault = error.message
-            self._publish()
-            await anyio.sleep(RETRY_SECONDS)
         await self._reload()
+        if not again:
+            self._show_fault(error.message)
+            await anyio.sleep(RETRY_SECONDS)
+
+    async def _failed(self, letters: Sequence[Letter], error: Exception) -> None:
+        """A fault of our own: nothing new starts, what runs goes on, and the operator is told.
+
+        News of attempts that was among the letters is not tried again, for it may be the cause;
+        the next supervisor settles those attempts by their evidence.
+        """
+        _log.exception("a round of the engine failed")
+        words = f"batchdeck itself failed ({type(error).__name__}): nothing new starts; see the log"
+        self._admitting = False
+        self._broken = True
+        await self._reload()
+        self._show_fault(words)
+        for letter in letters:
+            if isinstance(letter, CommandLetter):
+                letter.answer(refusal(StoreError(words)))
+
+    def _show_fault(self, words: str) -> None:
+        """Publishes a fault beside what is known to be on disk."""
+        self._state.fault = words
+        self._state.revision += 1
+        self._publish()
 
     async def _reload(self) -> None:
         try:
             stored = await self._connection.run(lambda raw: load(raw, KEPT_ENDED))
         except StoreError as error:
-            self._state.fault = error.message
+            _log.error("could not be read back: %s", error)
             return
         state = state_from(stored, self._state.deck)
         for name in ("max_parallel_cap", "parallelism_limit_cap", "banner", "fault", "supervised"):
@@ -358,7 +384,7 @@ class Engine:
         for due in work.due:
             heapq.heappush(self._due, due)
         self._state.revision += 1
-        if self._awaited or publish or self._ends:
+        if self._awaited or publish or self._answers:
             self._publish()
         else:
             self._view_is_old = True
@@ -366,44 +392,13 @@ class Engine:
             events = [event_from(noted) for noted in work.events]
             for listener in self.listeners:
                 listener(events)
-        for turn in [t for t in self._ends if self._has_ended(t)]:
-            for letter in self._ends.pop(turn):
-                letter.answer(self._stopped(turn))
+        self._answers.settle(self._state)
 
     def _publish(self) -> None:
         self._view = self._state.publish(self._clock.now_ms())
         self._view_is_old = False
         newer, self._newer = self._newer, anyio.Event()
         newer.set()
-
-    def _answer(self, receipts: Sequence[tuple[CommandLetter, Receipt]]) -> None:
-        for letter, receipt in receipts:
-            if receipt.accepted and isinstance(letter.command, StopTurn) and receipt.turn:
-                if not self._has_ended(receipt.turn):
-                    self._ends.setdefault(receipt.turn, []).append(letter)
-                    continue
-                receipt = self._stopped(receipt.turn)
-            letter.answer(self._as_it_is_now(receipt))
-
-    def _as_it_is_now(self, receipt: Receipt) -> Receipt:
-        """A receipt with the turn's state after this round's admissions."""
-        turn = None if receipt.turn is None else self._state.turns.get(receipt.turn)
-        if turn is None or turn.state is receipt.state:
-            return receipt
-        position = None
-        if turn.state is TurnState.QUEUED:
-            position = place(turn, self._state.snapshot(self._clock.now_ms()))
-        words = f"#{turn.id} {turn.state}"
-        return replace(receipt, state=turn.state, position=position, message=words)
-
-    def _has_ended(self, turn_id: int) -> bool:
-        turn = self._state.turns.get(turn_id)
-        return turn is None or turn.ended_ms is not None
-
-    def _stopped(self, turn_id: int) -> Receipt:
-        turn = self._state.turns.get(turn_id)
-        state = None if turn is None else turn.state
-        return Receipt(accepted=True, turn=turn_id, state=state, message=f"#{turn_id} {state}")
 
     def _launch(self, work: Work) -> None:
         limit = effective_limit(self._state.snapshot(work.now_ms), GLOBAL) or 0
@@ -423,12 +418,14 @@ class Engine:
     async def _sweep(self) -> None:
         """What no event told: rows changed by another program, a turn that was overlooked."""
         reached("tick")
-        version = await self._connection.run(
-            lambda raw: int(raw.execute("PRAGMA data_version").fetchone()[0])
-        )
-        if self._changed_outside not in (None, version):
+        try:
+            version = await self._connection.run(_data_version)
+        except StoreError as error:
+            self._show_fault(error.message)
+            return
+        if self._data_version != version:
+            self._data_version = version
             await self._reload()
-        self._changed_outside = version
         work = self._new_work()
         for turn in list(self._state.turns.values()):
             eligible = only_limits_left(turn, self._state, work.now_ms)
@@ -436,22 +433,6 @@ class Engine:
                 self._scheduler.add(turn)
 
 
-def refusal(error: BatchdeckError) -> Receipt:
-    """An error as an answer."""
-    gates: tuple[object, ...] = ()
-    position = None
-    answer = getattr(error, "answer", None)
-    if answer is not None:
-        gates, position = answer.gates, answer.position
-    return Receipt(
-        accepted=False,
-        error=error.code,
-        message=error.message,
-        exit_code=error.exit_code,
-        gates=gates,  # type: ignore[arg-type]
-        position=position,
-    )
-
-
-def _gave_up() -> Receipt:
-    return Receipt(accepted=False, error="stopped", message="The deck has closed.", exit_code=4)
+def _data_version(raw: sqlite3.Connection) -> int:
+    """A number that changes when another connection writes (sqlite.org/pragma.html)."""
+    return int(raw.execute("PRAGMA data_version").fetchone()[0])
