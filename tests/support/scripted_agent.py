@@ -1,7 +1,8 @@
 """An agent that does what its prompt says, and writes into a ledger when it began and ended.
 
 Run as `python scripted_agent.py [--arg PROMPT | --file]`; the prompt comes from standard input
-unless it is given. It is a list of words, obeyed in order, quoted as in a shell:
+unless it is given. With `--around PROGRAM …` it runs that program instead, and writes down when.
+It is a list of words, obeyed in order, quoted as in a shell:
 
     say=TEXT      prints a line                      lines=N      prints N lines
     sleep=S       waits                              big=N        writes N random bytes
@@ -155,6 +156,8 @@ def read_prompt() -> str:
 
 def main() -> None:
     record("start")
+    if sys.argv[1:2] == ["--around"]:
+        end(subprocess.run(sys.argv[2:], check=False).returncode)
     for word in shlex.split(read_prompt()):
         deed, equals, value = word.partition("=")
         if equals and deed in DEEDS:
