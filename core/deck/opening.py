@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import sqlite3
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 
@@ -22,6 +23,7 @@ from batchdeck.core.deck.reading import Reader
 from batchdeck.core.deck.recovery import Found, settle_attempts
 from batchdeck.core.deck.restoring import state_from
 from batchdeck.core.deck.state import KEPT_ENDED, DeckState
+from batchdeck.core.deck.unknown import hold_their_turns, unknown_attempts
 from batchdeck.core.errors import Refused
 from batchdeck.core.model.agent import AgentKind
 from batchdeck.core.model.hold import DECK, OURSELVES, Hold
@@ -30,7 +32,7 @@ from batchdeck.core.model.turn import TurnState
 from batchdeck.core.paths import DeckPaths
 from batchdeck.core.store.changes import DROP_HOLD, SAVE_FACT, SAVE_LIMIT, Changes
 from batchdeck.core.store.connection import Connection, open_reader, open_writer
-from batchdeck.core.store.load import load
+from batchdeck.core.store.load import Stored, load
 from batchdeck.core.store.migrate import migrate
 
 _log = logging.getLogger(__name__)
@@ -70,6 +72,8 @@ async def open_deck(
         if unclean and options.refuse_after_unclean_stop and _work_left(state):
             raise Refused(_unclean_words(state), code="held")
         await writer.run(_first_rows(state, options, clock.now_ms()).write)
+        if options.dispatch:
+            state.banner = await writer.run(lambda raw: _findings(raw, stored, state, paths))
         reading = await open_reader(paths.database)
         stack.push_async_callback(_close, reading)
         reader = Reader(reading, paths)
@@ -99,6 +103,18 @@ async def open_deck(
                 roles.cancel_scope.cancel()
         if failure is not None:
             raise failure
+
+
+def _findings(
+    raw: sqlite3.Connection, stored: Stored, state: DeckState, paths: DeckPaths
+) -> str | None:
+    """What the operator should know of a deck's files at once."""
+    words = []
+    if stored.set_aside:
+        shown = ", ".join(stored.set_aside[:3]) + (" …" if len(stored.set_aside) > 3 else "")
+        words.append(f"Rows that cannot be read were set aside, the rest runs: {shown}.")
+    unknown = hold_their_turns(raw, state, unknown_attempts(raw, paths.runs))
+    return " ".join([*words, *([unknown] if unknown else [])]) or None
 
 
 async def _define_agents(engine: Engine, options: DeckOptions) -> None:
@@ -172,7 +188,7 @@ def _after_unclean_stop(
     if not queued and not found.total:
         return
     words = f"The last supervisor did not stop in order. {found.words} {queued} turns are queued."
-    state.banner = words
+    state.banner = f"{words} {state.banner}" if state.banner else words
     if options.hold_after_unclean_stop and DECK not in state.holds:
         engine.hold_at_start(Hold(DECK, OURSELVES, "the last supervisor did not stop in order"))
 

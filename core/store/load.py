@@ -5,8 +5,9 @@ from __future__ import annotations
 import gc
 import json
 import sqlite3
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from batchdeck.core.model.agent import Agent
 from batchdeck.core.model.ask import Ask
@@ -18,6 +19,8 @@ from batchdeck.core.model.limit import Limit
 from batchdeck.core.model.task import Task
 from batchdeck.core.model.turn import Turn
 from batchdeck.core.store import rows
+
+_Value = TypeVar("_Value")
 
 
 @dataclass(slots=True)
@@ -39,6 +42,8 @@ class Stored:
     tallies: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Per agent: turns that succeeded, and those that did not."""
     last_ids: dict[str, int] = field(default_factory=dict)
+    set_aside: list[str] = field(default_factory=list)
+    """Rows that nobody can read, as words."""
 
 
 _LAST_IDS = {
@@ -71,10 +76,10 @@ def load(raw: sqlite3.Connection, ended_turns: int) -> Stored:
 def _load(raw: sqlite3.Connection, ended_turns: int) -> Stored:
     stored = Stored()
     stored.facts = {row["key"]: row["value"] for row in raw.execute("SELECT * FROM facts")}
-    agents = raw.execute("SELECT definition FROM agents WHERE removed = 0 ORDER BY name")
-    stored.agents = [rows.agent_from(json.loads(row[0])) for row in agents]
+    agents = raw.execute("SELECT name, definition FROM agents WHERE removed = 0 ORDER BY name")
+    stored.agents = list(_read("agent", agents, _agent_from, stored))
     batches = raw.execute("SELECT * FROM batches ORDER BY id")
-    stored.batches = [rows.batch_from(row) for row in batches]
+    stored.batches = list(_read("batch", batches, rows.batch_from, stored))
     stored.folders = _folders(raw)
     defined = raw.execute("SELECT name, path FROM defined_folders")
     stored.defined_folders = {row["name"]: row["path"] for row in defined}
@@ -82,18 +87,62 @@ def _load(raw: sqlite3.Connection, ended_turns: int) -> Stored:
         raw, "SELECT id, agent, task, session, title FROM conversations ORDER BY id"
     )
     stored.conversations = [Conversation(*row) for row in conversations]
-    stored.tasks = _tasks(raw)
-    stored.turns = _turns(raw, stored.folders, ended_turns)
+    stored.tasks = _tasks(raw, stored)
+    stored.turns = _turns(raw, stored, ended_turns)
     limits = raw.execute("SELECT * FROM limits")
     stored.limits = [rows.limit_from(row) for row in limits]
     stored.holds = [rows.hold_from(row) for row in raw.execute("SELECT * FROM holds")]
     asks = raw.execute("SELECT * FROM asks WHERE state = 'open' ORDER BY id")
-    stored.asks = [rows.ask_from(row) for row in asks]
+    stored.asks = list(_read("ask", asks, rows.ask_from, stored))
     stored.tallies = _tallies(raw)
     for name, table in _LAST_IDS.items():
         stored.last_ids[name] = raw.execute(f"SELECT max(id) FROM {table}").fetchone()[0] or 0
     stored.last_ids["event"] = raw.execute("SELECT max(last_seq) FROM events").fetchone()[0] or 0
+    if stored.set_aside:
+        _set_aside_what_needs_them(stored)
     return stored
+
+
+def _read(
+    what: str, found: Iterable[Any], read: Callable[[Any], _Value], stored: Stored
+) -> Iterator[_Value]:
+    """The values of rows; one that cannot be understood is set aside, and the rest goes on."""
+    for row in found:
+        try:
+            yield read(row)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            stored.set_aside.append(f"{what} {row[0]} ({error})")
+
+
+def _agent_from(row: sqlite3.Row) -> Agent:
+    return rows.agent_from(json.loads(row["definition"]))
+
+
+def _set_aside_what_needs_them(stored: Stored) -> None:
+    """What refers to a row that was set aside goes with it, so that nothing dangles."""
+    agents = {agent.name for agent in stored.agents}
+    batches = {batch.name for batch in stored.batches}
+    known: set[int] = set()
+    tasks = []
+    for task in stored.tasks:  # by id; what a task needs was added before it or with it
+        needs = [parent for parent in task.depends_on if parent < task.id]
+        if task.batch in batches and task.agent in agents and known.issuperset(needs):
+            known.add(task.id)
+            tasks.append(task)
+    kept = {task.id for task in tasks}
+    tasks = [task for task in tasks if kept.issuperset(task.depends_on)]
+    kept = {task.id for task in tasks}
+    turns = [
+        turn
+        for turn in stored.turns
+        if turn.agent in agents and (turn.task is None or turn.task in kept)
+    ]
+    gone = len(stored.tasks) - len(tasks)
+    if gone:
+        stored.set_aside.append(f"{gone} tasks that need them")
+    stored.tasks, stored.turns = tasks, turns
+    shown = {turn.id for turn in turns}
+    stored.asks = [ask for ask in stored.asks if ask.turn in shown]
 
 
 def _plain(raw: sqlite3.Connection, query: str, *parameters: Any) -> sqlite3.Cursor:
@@ -117,27 +166,33 @@ def _folders(raw: sqlite3.Connection) -> dict[int, Folder]:
     }
 
 
-def _tasks(raw: sqlite3.Connection) -> list[Task]:
+def _tasks(raw: sqlite3.Connection, stored: Stored) -> list[Task]:
     needs: dict[int, list[int]] = {}
     for row in raw.execute("SELECT task, needs FROM dependencies ORDER BY task, needs"):
         needs.setdefault(row["task"], []).append(row["needs"])
-    return [
-        rows.task_from(row, tuple(needs.get(row[0], ())))
-        for row in _plain(raw, f"{rows.SELECT_TASKS} ORDER BY id")
-    ]
+
+    def task_from(row: Any) -> Task:
+        return rows.task_from(row, tuple(needs.get(row[0], ())))
+
+    found = _plain(raw, f"{rows.SELECT_TASKS} ORDER BY id")
+    return list(_read("task", found, task_from, stored))
 
 
 _KEPT = "WHERE ended_ms IS NULL OR id IN (SELECT turn FROM asks WHERE state = 'open')"
 
 
-def _turns(raw: sqlite3.Connection, folders: dict[int, Folder], ended_turns: int) -> list[Turn]:
+def _turns(raw: sqlite3.Connection, stored: Stored, ended_turns: int) -> list[Turn]:
+    def turn_from(row: Any) -> Turn:
+        return rows.turn_from(row, stored.folders)
+
     open_turns = _plain(raw, f"{rows.SELECT_TURNS} {_KEPT}").fetchall()
     ended = _plain(
         raw,
         f"{rows.SELECT_TURNS} WHERE ended_ms IS NOT NULL ORDER BY id DESC LIMIT ?",
         ended_turns,
     ).fetchall()
-    found = {row[0]: rows.turn_from(row, folders) for row in (*open_turns, *ended)}
+    read = _read("turn", (*open_turns, *ended), turn_from, stored)
+    found = {turn.id: turn for turn in read}
     return [found[turn] for turn in sorted(found)]
 
 

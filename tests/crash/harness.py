@@ -62,7 +62,13 @@ class Report:
 class Supervisor:
     """One start of `batchdeck run FILE --headless --auto-resume`."""
 
-    def __init__(self, load: Workload, program: Program, crash_at: str | None = None) -> None:
+    def __init__(
+        self,
+        load: Workload,
+        program: Program,
+        crash_at: str | None = None,
+        more: tuple[str, ...] = (),
+    ) -> None:
         environment = {
             "PATH": os.environ["PATH"],
             "HOME": str(load.root / "home"),
@@ -75,7 +81,7 @@ class Supervisor:
         self._errors = (load.root / "errors").open("ab")
         command = (*program.command, "run", load.file.name, "--headless", "--auto-resume")
         self.process = subprocess.Popen(
-            [*command, "--on-lost", "retry"],
+            [*command, "--on-lost", "retry", *more],
             cwd=load.root,
             env=environment,
             stdin=subprocess.DEVNULL,
@@ -199,7 +205,7 @@ class NamedPoints(Harness):
         imported = False
         while not self.enough:
             point = self._draw_point(dice, before, imported)
-            most = {"migrate": 40, "commit.before": 8, "commit.after": 8}.get(point, 4)
+            most = {"migrate": 25, "commit.before": 8, "commit.after": 8}.get(point, 4)
             count = 1 if point in (*self.AFTER_CLAIMED, "import") else dice.randint(1, most)
             code = Supervisor(load, self.program, f"{point}:{count}").end()
             if code != -signal.SIGKILL:
@@ -218,7 +224,7 @@ class NamedPoints(Harness):
             point for point in POINTS if point not in (*self.FIRST, *self.AFTER_CLAIMED)
         ]
         if not imported:
-            candidates += self.FIRST
+            candidates = [*self.FIRST, "commit.before", "claimed"]
         if before in self.LEAVE_CLAIMED:
             candidates += self.AFTER_CLAIMED
         hits, missed = self.report.hits, self._missed

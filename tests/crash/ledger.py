@@ -80,7 +80,8 @@ def judge(
     found = Findings(tasks=len(load.tasks))
     starts = Counter(line.task for line in lines if line.event == "start")
     ended = {line.task for line in lines if line.event == "end"}
-    excused = {line.task for line in lines if line.run in killed}
+    last = {line.task: line.run for line in lines if line.event == "start"}
+    excused = {task for task, run in last.items() if run in killed and run not in again}
     found.lost = [task for task in load.tasks if task not in ended | excused]
     may_repeat = Counter(line.task for line in lines if line.event == "start" and line.run in again)
     found.doubled = [task for task in starts if starts[task] > 1 + may_repeat[task]]

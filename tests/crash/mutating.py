@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from compileall import compile_dir
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,7 +54,8 @@ class Mutant:
             (package / name).symlink_to(folder / name)
         for name in ("__init__.py", "__main__.py", "py.typed"):
             (package / name).symlink_to(folder / "core" / "_package" / name)
-        environment = {"PYTHONPATH": str(folder / "lib"), "PYTHONDONTWRITEBYTECODE": "1"}
+        compile_dir(folder, quiet=2)  # or every start would be slower than those of the original
+        environment = {"PYTHONPATH": str(folder / "lib")}
         return Program((sys.executable, "-m", "batchdeck"), environment)
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from batchdeck.core.points import POINTS
 from tests.crash.harness import NamedPoints, RandomTimes
+from tests.crash.victims import KINDS, Victims
 
 pytestmark = pytest.mark.crash
 
@@ -23,3 +24,11 @@ def test_killed_at_every_named_point_it_loses_and_doubles_nothing(
 def test_killed_at_random_times_it_loses_and_doubles_nothing(kills: int | None, seed: int) -> None:
     report = RandomTimes(kills or 40, seed).run()
     assert report.findings.sound, report.line
+
+
+def test_whoever_is_killed_nothing_is_lost_doubled_or_left_behind(
+    kills: int | None, seed: int
+) -> None:
+    report = Victims(kills or 60, seed).run()
+    assert report.findings.sound, report.line
+    assert {kind for kind in KINDS if report.hits[kind]} == set(KINDS)

@@ -34,13 +34,19 @@ class Workload:
 
 
 def draw_workload(
-    root: Path, dice: random.Random, count: int, *, seconds: float = 0.12, children: bool = False
+    root: Path,
+    dice: random.Random,
+    count: int,
+    *,
+    seconds: float = 0.12,
+    children: bool = False,
+    depend: bool = True,
 ) -> Workload:
     """Makes the folder, with `count` tasks of up to `seconds` each."""
     for folder in ("locks", "home", *(f"work/{name}" for name in FOLDERS)):
         (root / folder).mkdir(parents=True)
     (root / "ledger").touch()
-    tasks = [_task(dice, number, seconds, children) for number in range(count)]
+    tasks = [_task(dice, number, seconds, children, depend) for number in range(count)]
     document = {
         "name": "crash",
         "max_parallel": GLOBAL,
@@ -56,7 +62,9 @@ def draw_workload(
     return Workload(root, tuple(task["id"] for task in tasks), targets)
 
 
-def _task(dice: random.Random, number: int, seconds: float, children: bool) -> dict[str, Any]:
+def _task(
+    dice: random.Random, number: int, seconds: float, children: bool, depend: bool
+) -> dict[str, Any]:
     prompt = f"sleep={dice.uniform(0.01, seconds):.3f}"
     if children and dice.random() < 0.3:
         prompt = f"child {prompt}"
@@ -66,7 +74,7 @@ def _task(dice: random.Random, number: int, seconds: float, children: bool) -> d
         task["folder"] = f"work/{dice.choice(FOLDERS)}"
     if dice.random() < 0.2:
         task["target"] = dice.choice(("issue-1", "issue-2"))
-    elif number and dice.random() < 0.15:
+    elif depend and number and dice.random() < 0.15:
         task["depends_on"] = [f"T{dice.randrange(number)}"]
     return task
 

@@ -1,0 +1,107 @@
+"""Kills agents, runners, supervisors and all of them, one after another, while a batch is done."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import random
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from batchdeck.core.executors.processes import signal_marked
+from batchdeck.core.executors.records import read_started
+from tests.crash.harness import Harness, Supervisor, last_words
+from tests.crash.ledger import Findings, judge, read_ledger
+from tests.crash.workload import Workload, draw_workload
+
+KINDS = {"agent": 3, "runner": 3, "supervisor": 1, "group": 2, "everything": 1}
+"""Who may be killed, and how often in proportion."""
+TASKS = 40
+
+
+class Victims(Harness):
+    """Draws who is killed next."""
+
+    def draw(self, folder: Path, dice: random.Random) -> Workload:
+        return draw_workload(folder, dice, TASKS, seconds=0.6, children=True, depend=False)
+
+    def one_deck(self, load: Workload, dice: random.Random) -> Findings:
+        ended: set[str] = set()  # attempts whose agent was killed: their task has failed
+        lost: set[str] = set()  # attempts whose runner was killed: their task begins again
+        supervisor = self._start(load)
+        while not self.enough:
+            try:
+                supervisor.process.wait(dice.uniform(0.1, 0.4))
+                break
+            except subprocess.TimeoutExpired:
+                kind = dice.choices(list(KINDS), list(KINDS.values()))[0]
+            if kind in ("supervisor", "everything"):
+                supervisor.kill()
+                supervisor.end()
+            runs = [run for run in live_runs(load) if run.name not in ended | lost]
+            victims = runs if kind == "everything" else runs[:1]
+            if kind in ("agent", "runner", "group", "everything"):
+                for run in victims:
+                    (ended if kind == "agent" else lost).add(run.name)
+                    kill_attempt(run, kind)
+            if victims or kind == "supervisor":
+                self.report.kills += 1
+                self.report.hits[kind] += 1
+            if kind in ("supervisor", "everything"):
+                supervisor = self._start(load)
+        return self._judged(load, supervisor.end(), ended, lost)
+
+    def _start(self, load: Workload) -> Supervisor:
+        return Supervisor(load, self.program, more=("--no-input",))
+
+    def _judged(
+        self, load: Workload, code: int | None, ended: set[str], lost: set[str]
+    ) -> Findings:
+        lines = read_ledger(load.root / "ledger")
+        found = judge(load, lines, killed=ended | lost, again=lost)
+        if code not in (0, 5):
+            found.broken.append(f"exit {code}: {last_words(load)}")
+        left = [run.name for run in load.deck.glob("runs/*") if signal_marked(run.name, 0)]
+        if left:
+            found.broken.append(f"processes left of {len(left)} attempts")
+        return found
+
+
+def live_runs(load: Workload) -> list[Path]:
+    """Attempts whose agent has begun and whose runner lives, in a random order."""
+    runs = [run for run in load.deck.glob("runs/*") if read_started(run) and _is_held(run)]
+    random.shuffle(runs)
+    return runs
+
+
+def _is_held(run: Path) -> bool:
+    descriptor = os.open(run / "lock", os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def kill_attempt(run: Path, kind: str) -> None:
+    """Kills an attempt's agent, its runner, or all of it."""
+    started = read_started(run)
+    assert started is not None
+    if kind != "agent":
+        _kill(started["runner"])
+    if kind == "agent":
+        _kill(started["agent"])
+    elif kind in ("group", "everything"):
+        while signal_marked(run.name, signal.SIGKILL):
+            time.sleep(0.005)
+
+
+def _kill(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
