@@ -9,6 +9,7 @@ from batchdeck.core.model.limit import GLOBAL, agent_limit, batch_limit, status_
 from batchdeck.core.model.task import Status
 from batchdeck.core.model.turn import Turn
 from batchdeck.core.rules.folders import overlaps
+from batchdeck.core.rules.limits import effective_limit
 from batchdeck.core.view import DeckView
 
 
@@ -46,6 +47,11 @@ class Standing:
 
     def used(self, name: str) -> int:
         return self.running_by.get(name, 0)
+
+    def full(self, name: str) -> bool:
+        """Whether nothing more may start under a limit."""
+        limit = effective_limit(self.view, name)
+        return limit is not None and self.used(name) >= limit
 
     def under(self, name: str) -> Iterator[Turn]:
         """The running turns that count under a limit."""
