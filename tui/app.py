@@ -19,13 +19,14 @@ from batchdeck.core.model.ask import Ask
 from batchdeck.core.model.turn import Turn
 from batchdeck.core.port import Deck
 from batchdeck.core.view import DeckView
-from batchdeck.tui.actions import Focus
+from batchdeck.tui.action import Focus
 from batchdeck.tui.commanding import CommandingApp
 from batchdeck.tui.failing import ReportCrash
 from batchdeck.tui.leaving import How, Leave
 from batchdeck.tui.palette import DeckCommands
 from batchdeck.tui.present.addressee import of_agent, of_turn
 from batchdeck.tui.present.cells import Tone
+from batchdeck.tui.present.queues import Queues
 from batchdeck.tui.present.scene import Scene
 from batchdeck.tui.screens.compose import ComposeScreen
 from batchdeck.tui.screens.confirm import ConfirmScreen
@@ -72,6 +73,7 @@ class DeckApp(CommandingApp):
         self.report_crash = report_crash
         self.drafts: dict[str, str] = {}
         """What is written and not sent, by whom it is for."""
+        self._queues = Queues()
         self._tick: Timer | None = None
         self._leaves_when_drained = False
         self._faults = self.dress(settings or ScreenSettings())
@@ -100,13 +102,14 @@ class DeckApp(CommandingApp):
                 return
 
     def watch_view(self, before: DeckView, view: DeckView) -> None:
+        self._queues.update(view)
         self._show_scene()
         self._tell_new_asks(before, view)
         self._leave_if_drained(before, view)
 
     def scene(self) -> Scene:
         """The view as it stands at this moment."""
-        return Scene(self.view, self.clock.now_ms())
+        return Scene(self.view, self.clock.now_ms(), self._queues)
 
     def _show_scene(self) -> None:
         if self._closing:

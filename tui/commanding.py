@@ -11,9 +11,9 @@ from batchdeck.core.commands import Command, Receipt, SetLimit
 from batchdeck.core.errors import BatchdeckError
 from batchdeck.core.port import Deck
 from batchdeck.core.view import DeckView
+from batchdeck.tui.asked_limits import AskedLimits
 from batchdeck.tui.dressing import DressedApp
 from batchdeck.tui.driver import driver_for_terminal
-from batchdeck.tui.limit_steps import LimitSteps
 from batchdeck.tui.present.cells import Tone
 from batchdeck.tui.present.receipts import limit_changed_words, refused_words
 from batchdeck.tui.screens.live import is_up
@@ -32,7 +32,7 @@ class CommandingApp(DressedApp):
     def __init__(self, deck: Deck) -> None:
         super().__init__(driver_class=driver_for_terminal())
         self.deck = deck
-        self._limit_steps = LimitSteps()
+        self.asked_limits = AskedLimits()
 
     @work(group="commands")
     async def submit(self, command: Command, then: Callable[[Receipt], None]) -> None:
@@ -51,20 +51,13 @@ class CommandingApp(DressedApp):
 
         self.submit(command, tell)
 
-    def change_limit(self, name: str, by: int) -> None:
-        """One step on a limit; quick steps add up though the view has not caught up yet."""
-        step = self._limit_steps.next(self.view, name, by)
-        if isinstance(step, str):
-            self.say(step, Tone.ALERT)
-            return
-        self.set_limit(name, step)
-
     def set_limit(self, name: str, value: int | None) -> None:
         """Sets a limit, and tells the number before and after."""
-        before = self._limit_steps.begin(self.view, name, value)
+        before = self.asked_limits.now(self.deck.view, name)
+        self.asked_limits.begin(name, value)
 
         def tell(receipt: Receipt) -> None:
-            self._limit_steps.end(name, value)
+            self.asked_limits.end(name, value)
             self.tell(receipt, limit_changed_words(name, receipt, before, value))
 
         self.submit(SetLimit(name=name, value=value, origin="screen"), tell)

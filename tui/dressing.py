@@ -8,7 +8,7 @@ from textual.binding import Binding
 from textual.dom import DOMNode
 from textual.filter import LineFilter
 
-from batchdeck.tui.actions import Action
+from batchdeck.tui.action import Action
 from batchdeck.tui.failing import FailingApp
 from batchdeck.tui.keys import read_keymap, shown_keys
 from batchdeck.tui.line_filter import ControlFilter

@@ -8,12 +8,15 @@ from difflib import get_close_matches
 from textual.binding import Binding
 from textual.keys import _character_to_key
 
+from batchdeck.tui.action import readable
 from batchdeck.tui.actions import ACTIONS, BY_ID
 
 _MOVES = frozenset(
     {"up", "down", "left", "right", "pageup", "pagedown", "home", "end", "j", "k", "g", "G"}
 )
 """Keys that tables and logs bind themselves."""
+FIXED = frozenset({"limit.type"})
+"""Actions whose keys say what is done: digits stay digits."""
 
 
 def read_keymap(wanted: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
@@ -38,6 +41,8 @@ def _fault(action_id: str, keys: object, good: Mapping[str, str]) -> str | None:
         near = get_close_matches(str(action_id), BY_ID, 1)
         hint = f"; did you mean {near[0]}?" if near else ""
         return f"there is no action {str(action_id)!r}{hint}"
+    if action_id in FIXED:
+        return f"{action_id} keeps its keys"
     if not isinstance(keys, str) or not _split(keys):
         return f"{action_id} needs a key"
     taken = _taken(action_id, good)
@@ -63,16 +68,4 @@ def _split(keys: str) -> list[str]:
 
 def shown_keys(binding_keys: str) -> str:
     """Keys as people read them: `question_mark` is `?`."""
-    shown = [Binding(key, "").key for key in _split(binding_keys)]
-    return " ".join(_READABLE.get(key, key) for key in shown)
-
-
-_READABLE = {
-    "question_mark": "?",
-    "exclamation_mark": "!",
-    "slash": "/",
-    "colon": ":",
-    "plus": "+",
-    "minus": "-",
-    "escape": "esc",
-}
+    return readable([Binding(key, "").key for key in _split(binding_keys)])

@@ -6,14 +6,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from batchdeck.core.commands import Drain, PutHold, ReleaseHold, RetryTask, StopTurn
-from batchdeck.core.model.limit import GLOBAL, agent_limit, status_limit
 from batchdeck.core.model.turn import Turn, TurnState
-from batchdeck.tui.actions import Focus, Standpoint
+from batchdeck.tui.action import Focus, Standpoint
 from batchdeck.tui.present.cells import Tone
 from batchdeck.tui.present.turns import state_word, what
 
 if TYPE_CHECKING:
-    from batchdeck.tui.screens.acting import ActingScreen
+    from batchdeck.tui.screens.acting import ActingScreen, Step
 
 Deed = Callable[["ActingScreen", Standpoint], None]
 
@@ -48,20 +47,16 @@ def _why(screen: ActingScreen, at: Standpoint) -> None:
         screen.deck_app.open_why(at.turn.id)
 
 
-def _limit_name(at: Standpoint) -> str:
-    if at.focus is Focus.AGENTS and at.agent is not None:
-        return agent_limit(at.agent)
-    if at.focus is Focus.STATUS and at.status is not None and at.status.batch is not None:
-        return status_limit(at.status.batch, at.status.status)
-    return GLOBAL
+def _limit(step: Step) -> Deed:
+    def change(screen: ActingScreen, at: Standpoint) -> None:
+        if at.limit is not None:
+            screen.change_limit(at.limit, step)
+
+    return change
 
 
-def _raise(screen: ActingScreen, at: Standpoint) -> None:
-    screen.deck_app.change_limit(_limit_name(at), 1)
-
-
-def _lower(screen: ActingScreen, at: Standpoint) -> None:
-    screen.deck_app.change_limit(_limit_name(at), -1)
+def _type(screen: ActingScreen, at: Standpoint) -> None:
+    _limit(lambda change, view: change.typing(view, at.key))(screen, at)
 
 
 def _stop(screen: ActingScreen, at: Standpoint) -> None:
@@ -145,8 +140,10 @@ _DEEDS: dict[str, Deed] = {
     "open": _open,
     "message": _message,
     "why": _why,
-    "limit.raise": _raise,
-    "limit.lower": _lower,
+    "limit.raise": _limit(lambda change, view: change.stepped(view, 1)),
+    "limit.lower": _limit(lambda change, view: change.stepped(view, -1)),
+    "limit.type": _type,
+    "limit.none": _limit(lambda change, view: change.without_limit(view)),
     "stop": _stop,
     "hold": _hold,
     "retry": _retry,

@@ -55,10 +55,12 @@ def test_a_limit_raised_by_key_starts_more_at_once(
     shown = begin(space, terminal)
     to_agents(shown)
     shown.press("+")
+    shown.until_shown("1 → 2", "starts now")
+    shown.press(ENTER)
     shown.until_shown("2/2")
     shown.until(lambda _: space.starts() == ["S1", "S2"])
-    shown.press("-", "-")
-    shown.until_shown("closed")
+    shown.press("-", "-", ENTER)
+    shown.until_shown("2/0", "closed")
     assert sorted(space.at_work()) == ["S1", "S2"], "lowering stops nothing"
 
 

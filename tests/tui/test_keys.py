@@ -9,7 +9,6 @@ import pytest
 from batchdeck.core.commands import (
     Drain,
     PutHold,
-    Receipt,
     ReleaseHold,
     RetryTask,
     SetLimit,
@@ -21,8 +20,6 @@ from batchdeck.tui.actions import ACTIONS, BY_ID
 from batchdeck.tui.performing import _DEEDS
 from batchdeck.tui.screens.deck import DeckScreen
 from batchdeck.tui.settings import ScreenSettings
-from batchdeck.tui.widgets.agent_table import AgentTable
-from batchdeck.tui.widgets.status_table import StatusTable
 from batchdeck.tui.widgets.turn_table import TurnTable
 from tests.support.screen import screen_text, until, until_gone, until_shown
 from tests.support.stub_deck import NOW_MS, StubDeck
@@ -81,60 +78,6 @@ async def test_tab_goes_round_the_parts_and_back() -> None:
         assert seen == ["output", "headline", "status", "agents", "turns"]
         await pilot.press("shift+tab")
         assert screen.part.value == "agents"
-
-
-async def test_raising_an_agents_limit_sends_one_command_and_tells_before_and_after() -> None:
-    deck = StubDeck(busy_view(), lambda command: Receipt(accepted=True, before=2))
-    async with shown(deck) as (_app, pilot):
-        await pilot.press("shift+tab", "plus")
-        await until_shown(pilot, "agent coder: 2 → 3")
-        (command,) = deck.commands
-        assert isinstance(command, SetLimit)
-        assert (command.name, command.value) == ("agent:coder", 3)
-
-
-async def test_two_quick_presses_change_a_limit_by_two() -> None:
-    deck = StubDeck(busy_view())
-    async with shown(deck) as (app, pilot):
-        app.screen.query_one(AgentTable).move_to("tester")
-        await pilot.press("shift+tab")
-        app.simulate_key("minus")
-        app.simulate_key("minus")
-        await until(pilot, lambda: len(deck.commands) == 2)
-        assert [c.value for c in deck.commands if isinstance(c, SetLimit)] == [2, 1]
-
-
-async def test_a_status_row_and_the_headline_have_limits_too() -> None:
-    deck = StubDeck(busy_view())
-    async with shown(deck) as (app, pilot):
-        app.screen.query_one(StatusTable).focus()
-        await pilot.press("minus")
-        await pilot.press("shift+tab", "plus")
-        await until(pilot, lambda: len(deck.commands) == 2)
-        asked = [(c.name, c.value) for c in deck.commands if isinstance(c, SetLimit)]
-        assert asked == [("status:docs/READY", 3), ("global", 9)]
-
-
-async def test_a_closed_limit_is_not_lowered_and_one_that_is_none_not_raised() -> None:
-    deck = StubDeck(busy_view())
-    async with shown(deck) as (app, pilot):
-        status = app.screen.query_one(StatusTable)
-        status.focus()
-        status.move_to("BLOCKED")
-        await pilot.press("minus")
-        await until_shown(pilot, "status docs/BLOCKED is closed already")
-        status.move_to("IN_PROGRESS")
-        await pilot.press("plus")
-        await until_shown(pilot, "has no limit to raise")
-        assert deck.commands == []
-
-
-async def test_a_refused_limit_shows_the_decks_own_words() -> None:
-    refusal = Receipt(accepted=False, message="agent:reviewer: reviewer runs one turn at a time")
-    async with shown(StubDeck(busy_view(), lambda command: refusal)) as (app, pilot):
-        app.screen.query_one(AgentTable).move_to("reviewer")
-        await pilot.press("shift+tab", "plus")
-        await until_shown(pilot, "reviewer runs one turn at a time")
 
 
 async def test_a_key_that_cannot_act_says_why() -> None:

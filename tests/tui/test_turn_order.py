@@ -13,6 +13,7 @@ from batchdeck.core.model.turn import TurnState
 from batchdeck.core.rules.order import place, service_order
 from batchdeck.core.view import DeckView
 from batchdeck.tui.present.filtering import read_filter
+from batchdeck.tui.present.queues import Queues
 from batchdeck.tui.present.turn_order import TurnOrder
 from tests.support.stub_deck import NOW_MS, task, turn, view_of
 
@@ -42,18 +43,20 @@ def moved(view: DeckView, step: tuple[int, TurnState, str, int]) -> DeckView:
 def test_changes_lead_to_the_same_order_as_a_fresh_start(
     steps: list[tuple[int, TurnState, str, int]], words: str
 ) -> None:
-    kept = TurnOrder()
+    kept, queues = TurnOrder(), Queues()
     kept.refilter(read_filter(words))
     view = DeckView()
     for step in steps:
         view = moved(view, step)
         kept.update(view)
+        queues.update(view)
         fresh = TurnOrder()
         fresh.update(view)
         fresh.refilter(read_filter(words))
         assert kept.ids == fresh.ids
+        assert list(queues.in_order()) == list(service_order(view))
         for queued in service_order(view):
-            assert kept.place(view.turns[queued]) == place(view.turns[queued], view)
+            assert queues.place(view.turns[queued]) == place(view.turns[queued], view)
 
 
 def test_what_needs_you_comes_first_then_what_runs_what_waits_and_what_ended() -> None:

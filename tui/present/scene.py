@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
 
 from batchdeck.core.model.ask import Ask
@@ -11,25 +10,32 @@ from batchdeck.core.model.gate import Gate
 from batchdeck.core.model.task import Task
 from batchdeck.core.model.turn import Turn
 from batchdeck.core.rules.gates import gates_of, shut
-from batchdeck.core.rules.order import place
 from batchdeck.core.rules.standing import Standing
 from batchdeck.core.view import DeckView
+from batchdeck.tui.present.queues import Queues
 
 
 class Scene:
     """What a screen draws from.
 
     Args:
-        place_of: Gives a queued turn's place where somebody keeps the order anyway; counting it
+        queues: The queues of this very view, where somebody keeps them anyway; counting a place
             afresh costs a walk over all turns.
     """
 
-    def __init__(
-        self, view: DeckView, now_ms: int, place_of: Callable[[Turn], int] | None = None
-    ) -> None:
+    def __init__(self, view: DeckView, now_ms: int, queues: Queues | None = None) -> None:
         self.view = view
         self.now_ms = now_ms
-        self._place_of = place_of
+        self._queues = queues
+
+    @cached_property
+    def queues(self) -> Queues:
+        """The agents' queues in the order of service."""
+        if self._queues is not None and self._queues.view is self.view:
+            return self._queues
+        queues = Queues()
+        queues.update(self.view)
+        return queues
 
     @cached_property
     def standing(self) -> Standing:
@@ -52,7 +58,7 @@ class Scene:
 
     def place(self, turn: Turn) -> int:
         """1-based place among its agent's queued turns."""
-        return place(turn, self.view) if self._place_of is None else self._place_of(turn)
+        return self.queues.place(turn)
 
     def task_of(self, turn: Turn) -> Task | None:
         return None if turn.task is None else self.view.tasks.get(turn.task)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Mapping
 from typing import Any
 
 from batchdeck.core.model.turn import LIVE, Turn, TurnState
 from batchdeck.core.view import DeckView
+from batchdeck.tui.present.changes import changed_ids, changed_turns
 from batchdeck.tui.present.filtering import Filter
 from batchdeck.tui.present.needs import needs
 
@@ -28,7 +28,6 @@ class TurnOrder:
         self._urgent: frozenset[int] = frozenset()
         self._key_of: dict[int, _Key] = {}
         self._sorted: list[_Key] = []
-        self._queued: dict[str, list[tuple[int, int, int]]] = {}
 
     def __len__(self) -> int:
         return len(self._sorted)
@@ -37,10 +36,6 @@ class TurnOrder:
     def ids(self) -> list[int]:
         """The turns that pass the filter, in order."""
         return [key[3] for key in self._sorted]
-
-    def place(self, turn: Turn) -> int:
-        """1-based place of a queued turn among its agent's queued turns."""
-        return 1 + bisect_left(self._queued.get(turn.agent, []), turn.service_key)
 
     def refilter(self, chosen: Filter) -> None:
         """Shows other turns of the same view."""
@@ -58,26 +53,20 @@ class TurnOrder:
         self._urgent = urgent
         moved = False
         for turn_id in self._changed(before, touched):
-            moved |= self._renew(turn_id, before.turns.get(turn_id), view.turns.get(turn_id))
+            moved |= self._renew(turn_id, view.turns.get(turn_id))
         return moved
 
     def _changed(self, before: DeckView, touched: frozenset[int]) -> set[int]:
         """Ids of the turns that may stand elsewhere now, those that are gone included."""
-        old, new = before.turns, self._view.turns
-        changed = _changed_ids(old, new) | touched
-        if old is not new:
-            changed |= old.keys() - new.keys()
-        tasks = _changed_ids(before.tasks, self._view.tasks) if self._filter else set()
+        changed = changed_turns(before, self._view) | touched
+        tasks = changed_ids(before.tasks, self._view.tasks) if self._filter else set()
         if tasks:
             # a filter may ask for the status of a task, whose turn is the same as before
-            changed |= {turn.id for turn in new.values() if turn.task in tasks}
+            turns = self._view.turns.values()
+            changed |= {turn.id for turn in turns if turn.task in tasks}
         return changed
 
-    def _renew(self, turn_id: int, old: Turn | None, new: Turn | None) -> bool:
-        if old is not None and old.state is TurnState.QUEUED:
-            _remove(self._queued[old.agent], old.service_key)
-        if new is not None and new.state is TurnState.QUEUED:
-            insort(self._queued.setdefault(new.agent, []), new.service_key)
+    def _renew(self, turn_id: int, new: Turn | None) -> bool:
         key = self._key_of.get(turn_id)
         wanted = self._wanted(new)
         if key == wanted:
@@ -115,10 +104,3 @@ class TurnOrder:
 
 def _remove(ordered: list[Any], key: Any) -> None:
     del ordered[bisect_left(ordered, key)]
-
-
-def _changed_ids(old: Mapping[int, object], new: Mapping[int, object]) -> set[int]:
-    if old is new:
-        return set()
-    known = old.get
-    return {key for key, value in new.items() if value is not known(key)}

@@ -2,27 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from time import monotonic
 
 from textual.binding import Binding, BindingType
 
-from batchdeck.tui.actions import ACTIONS, BY_ID, Focus, Standpoint, why_off
+from batchdeck.core.view import DeckView
+from batchdeck.tui.action import Action, Focus, Standpoint, why_off
+from batchdeck.tui.actions import ACTIONS, BY_ID
+from batchdeck.tui.keys import FIXED
 from batchdeck.tui.performing import perform
 from batchdeck.tui.present.cells import Tone
+from batchdeck.tui.present.limit_change import LimitChange
 from batchdeck.tui.screens.live import LiveScreen
 from batchdeck.tui.widgets.action_bar import ActionBar
 
+Step = Callable[[LimitChange, DeckView], "LimitChange | str"]
 _ECHO_SECONDS = 0.3
 _SPOKEN = {"limit.raise": ("+ -", "limit")}
 """Two actions that the bar shows as one."""
+LIMIT_ACTIONS = tuple(action.id for action in ACTIONS if action.group == "limits")
 
 
 def bindings_of(*left_out: str) -> list[BindingType]:
     """The bindings of all actions but some."""
+    return [b for action in ACTIONS if action.id not in left_out for b in _bindings_of(action)]
+
+
+def _bindings_of(action: Action) -> list[BindingType]:
+    if action.id not in FIXED:
+        return [Binding(action.keys, f"do('{action.id}')", action.label, False, id=action.id)]
+    # the key says what is done
     return [
-        Binding(a.keys, f"do('{a.id}')", a.label, show=False, id=a.id)
-        for a in ACTIONS
-        if a.id not in left_out
+        Binding(key, f"do('{action.id}', '{key}')", action.label, False)
+        for key in action.keys.split(",")
     ]
 
 
@@ -60,10 +74,13 @@ class ActingScreen(LiveScreen[None]):
         """One line for a few seconds."""
         self.query_one(ActionBar).say(text, tone)
 
-    def action_do(self, action_id: str) -> None:
+    def change_limit(self, name: str, step: Step) -> None:
+        """One step on a limit."""
+
+    def action_do(self, action_id: str, key: str = "") -> None:
         if action_id == "open" and monotonic() - self.deck_app.finished_at < _ECHO_SECONDS:
             return  # a second enter that was meant for the dialog
-        at = self.standpoint()
+        at = replace(self.standpoint(), key=key)
         reason = why_off(BY_ID[action_id], at)
         if reason is not None:
             self.say(reason, Tone.ALERT)

@@ -12,19 +12,23 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Static
 
-from batchdeck.tui.actions import Focus, Standpoint
-from batchdeck.tui.screens.acting import ActingScreen, bindings_of, hints_for
+from batchdeck.core.model.limit import GLOBAL, agent_limit, status_limit
+from batchdeck.tui.action import DECK_PARTS, Focus, Standpoint
+from batchdeck.tui.present.statuses import StatusRow
+from batchdeck.tui.screens.acting import bindings_of, hints_for
+from batchdeck.tui.screens.changing import ChangingScreen
 from batchdeck.tui.widgets.action_bar import ActionBar
 from batchdeck.tui.widgets.agent_table import AgentTable
 from batchdeck.tui.widgets.filter_bar import FilterBar
 from batchdeck.tui.widgets.headline import Headline
+from batchdeck.tui.widgets.limit_panel import LimitPanel
 from batchdeck.tui.widgets.output_pane import OutputPane
 from batchdeck.tui.widgets.status_table import StatusTable
 from batchdeck.tui.widgets.turn_table import TurnTable
 from batchdeck.tui.widgets.virtual_table import VirtualTable
 
 
-class DeckScreen(ActingScreen):
+class DeckScreen(ChangingScreen):
     """The parts stand side by side where there is room; else the one with the focus is shown."""
 
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (104, "-wide")]  # noqa: RUF012
@@ -42,6 +46,7 @@ class DeckScreen(ActingScreen):
         with Horizontal(id="filtering"):
             yield Static(" filter ", markup=False)
             yield FilterBar(id="filter")
+        yield LimitPanel().data_bind(DeckScreen.scene)
         yield ActionBar(id="bar")
 
     def on_mount(self) -> None:
@@ -79,16 +84,18 @@ class DeckScreen(ActingScreen):
     def part(self) -> Focus:
         """The part that has the focus."""
         focused = "" if self.focused is None else self.focused.id
-        return next((part for part in Focus if part == focused), Focus.TURNS)
+        return next((part for part in DECK_PARTS if part == focused), Focus.TURNS)
 
     def standpoint(self) -> Standpoint:
-        turns, status = self.query_one(TurnTable), self.query_one(StatusTable)
+        turns, status = self.query_one(TurnTable), self.query_one(StatusTable).row
+        agent = self.query_one(AgentTable).cursor_key
         return Standpoint(
             view=self.scene.view,
             focus=self.part,
             turn=turns.turn,
-            agent=self.query_one(AgentTable).cursor_key,
-            status=status.row,
+            agent=agent,
+            status=status,
+            limit=_limit_of(self.part, agent, status),
             filter=turns.filter,
             read_only=self.deck_app.settings.read_only,
         )
@@ -100,7 +107,7 @@ class DeckScreen(ActingScreen):
     def go_on(self, steps: int) -> None:
         # the output is left out where there is no room for it; a turn's own screen has it
         output = self.query_one(OutputPane).display
-        parts = [part for part in Focus if output or part is not Focus.OUTPUT]
+        parts = [part for part in DECK_PARTS if output or part is not Focus.OUTPUT]
         here = parts.index(self.part) if self.part in parts else 0
         self.go_to(parts[(here + steps) % len(parts)])
 
@@ -122,3 +129,14 @@ class DeckScreen(ActingScreen):
         if upper:
             self.set_class(part is Focus.AGENTS, "-agents-first")
         self.query_one(ActionBar).hints = hints_for(part)
+
+
+def _limit_of(part: Focus, agent: str | None, status: StatusRow | None) -> str | None:
+    """The full name of the limit under the cursor."""
+    if part is Focus.AGENTS:
+        return None if agent is None else agent_limit(agent)
+    if part is Focus.STATUS:
+        if status is None or status.batch is None:
+            return None
+        return status_limit(status.batch, status.status)
+    return GLOBAL

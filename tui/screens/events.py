@@ -10,12 +10,12 @@ from textual.binding import BindingType
 from textual.content import Content
 
 from batchdeck.core.model.event import Event
-from batchdeck.tui.actions import Focus, Standpoint
+from batchdeck.tui.action import Focus, Standpoint
 from batchdeck.tui.present.cells import Row
 from batchdeck.tui.present.columns import ANY_WIDTH, Column
 from batchdeck.tui.present.happenings import event_row
 from batchdeck.tui.present.scene import Scene
-from batchdeck.tui.screens.acting import ActingScreen, bindings_of, hints_for
+from batchdeck.tui.screens.acting import LIMIT_ACTIONS, ActingScreen, bindings_of, hints_for
 from batchdeck.tui.widgets.action_bar import ActionBar
 from batchdeck.tui.widgets.headline import Headline
 from batchdeck.tui.widgets.virtual_table import VirtualTable
@@ -29,7 +29,7 @@ _COLUMNS = (
     Column("task", 10, drop=2),
     Column("what", 24, most=ANY_WIDTH),
 )
-_LEFT_OUT = ("limit.raise", "limit.lower", "filter", "events", "next_part", "previous_part")
+_LEFT_OUT = (*LIMIT_ACTIONS, "filter", "events", "next_part", "previous_part")
 
 
 class EventTable(VirtualTable[int]):

@@ -11,7 +11,8 @@ from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Input, Static
 
-from batchdeck.tui.actions import ACTIONS, MOVES, Action, Focus
+from batchdeck.tui.action import Action, Focus
+from batchdeck.tui.actions import ACTIONS, MOVES
 from batchdeck.tui.screens.live import LiveModal
 
 _GROUPS = {

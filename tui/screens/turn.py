@@ -13,19 +13,19 @@ from textual.widgets import Static
 from batchdeck.core.model.conversation import Message, Role
 from batchdeck.core.model.turn import Turn
 from batchdeck.core.text import clean_text
-from batchdeck.tui.actions import Focus, Standpoint
+from batchdeck.tui.action import Focus, Standpoint
 from batchdeck.tui.present.fitting import inert, short_path
 from batchdeck.tui.present.happenings import clock_time
 from batchdeck.tui.present.scene import Scene
 from batchdeck.tui.present.turns import state_word, turn_symbol, turn_time, turn_tone, what
-from batchdeck.tui.screens.acting import ActingScreen, bindings_of, hints_for
+from batchdeck.tui.screens.acting import LIMIT_ACTIONS, ActingScreen, bindings_of, hints_for
 from batchdeck.tui.screens.deck import DeckScreen
 from batchdeck.tui.widgets.action_bar import ActionBar
 from batchdeck.tui.widgets.headline import Headline
 from batchdeck.tui.widgets.output_pane import OutputPane
 from batchdeck.tui.widgets.ring_log import RingLog
 
-_LEFT_OUT = ("open", "limit.raise", "limit.lower", "filter")
+_LEFT_OUT = ("open", *LIMIT_ACTIONS, "filter")
 
 
 class TurnScreen(ActingScreen):

@@ -57,7 +57,7 @@ class TurnTable(VirtualTable[int]):
         self._renew()
 
     def _renew(self) -> None:
-        drawn_from = Scene(self.scene.view, self.scene.now_ms, self._order.place)
+        drawn_from = self.scene
 
         def row_of(turn_id: int) -> Row:
             turn = drawn_from.view.turns.get(turn_id)

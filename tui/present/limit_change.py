@@ -1,0 +1,57 @@
+"""A limit that is being changed: a number that is not applied yet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from batchdeck.core.errors import BadInput
+from batchdeck.core.rules.limits import check_limit
+from batchdeck.core.view import DeckView
+
+_MOST_DIGITS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class LimitChange:
+    """From which number to which."""
+
+    name: str
+    """The full name of the limit."""
+    before: int | None
+    after: int | None
+    typed: str = ""
+    """The digits that were typed so far."""
+
+    def stepped(self, view: DeckView, by: int) -> LimitChange | str:
+        """One step on, or in words why there is none."""
+        now, words = self.after, limit_name_words(self.name)
+        if now is None and by > 0:
+            return f"{words} has no limit to raise; - gives it one"
+        if now is None:
+            # the first number of a limit that had none: what runs now stays within it
+            return self._to(view, max(1, view.running_by.get(self.name, 0)))
+        if now + by < 0:
+            return f"{words} is closed already"
+        return self._to(view, now + by)
+
+    def typing(self, view: DeckView, digit: str) -> LimitChange | str:
+        """With one digit more, or in words why that is no limit."""
+        typed = (self.typed + digit)[-_MOST_DIGITS:]
+        changed = self._to(view, int(typed))
+        return changed if isinstance(changed, str) else replace(changed, typed=typed)
+
+    def without_limit(self, view: DeckView) -> LimitChange | str:
+        """No limit of its own, or in words why it needs one."""
+        return self._to(view, None)
+
+    def _to(self, view: DeckView, value: int | None) -> LimitChange | str:
+        try:
+            check_limit(view, self.name, value)
+        except BadInput as refusal:
+            return refusal.message
+        return replace(self, after=value, typed="")
+
+
+def limit_name_words(name: str) -> str:
+    """`agent coder` for `agent:coder`."""
+    return name.replace(":", " ", 1)

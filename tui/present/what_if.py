@@ -1,0 +1,98 @@
+"""What a limit that is being changed would start, and what would still wait on what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from batchdeck.core.model.limit import ATTENTION, GLOBAL, agent_limit
+from batchdeck.core.rules.gates import gates_of, shut
+from batchdeck.core.rules.plan import start_among, with_limits
+from batchdeck.core.rules.standing import Standing, limit_names
+from batchdeck.tui.present.gates import gate_words
+from batchdeck.tui.present.limit_change import LimitChange, limit_name_words
+from batchdeck.tui.present.limits import number, standing
+from batchdeck.tui.present.scene import Scene
+
+_PATIENCE = 20_000
+"""Queued turns that are looked at: the preview must be there within a tenth of a second."""
+_OF_ALL = (GLOBAL, ATTENTION)
+"""Limits that every turn stands behind."""
+_MOST_STARTS = 6
+_MOST_WAITS = 2
+
+
+class WhatIf(NamedTuple):
+    """The words of a preview."""
+
+    title: str
+    starts: str
+    waits: str
+    keys: str
+
+
+def what_if(change: LimitChange, scene: Scene) -> WhatIf:
+    """What applying the change would do at this moment."""
+    view = with_limits(scene.view, {change.name: change.after})
+    then = Standing(view)
+    before = f"{limit_name_words(change.name)} {number(change.before)}"
+
+    def may_start(agent: str) -> bool:
+        return not then.full(agent_limit(agent))
+
+    started = start_among(then, scene.queues.in_order(may_start), scene.now_ms, _PATIENCE)
+    return WhatIf(
+        title=f"{before} → {number(change.after)}",
+        starts=_starts_words(started, change, then, scene),
+        waits=_waits_words(started, change, then, scene),
+        keys=f"enter apply · + - 0-9 change · n none · esc leave it at {number(change.before)}",
+    )
+
+
+def _starts_words(started: Sequence[int], change: LimitChange, then: Standing, scene: Scene) -> str:
+    if not started:
+        meaning = standing(scene.view.running_by.get(change.name, 0), change.after)
+        over = f": {meaning}, what runs goes on" if meaning.startswith("over") else ""
+        return f"starts now:   nothing{over}"
+    names = ", ".join(_name(turn, scene) for turn in started[:_MOST_STARTS])
+    more = f", {len(started) - _MOST_STARTS} more" if len(started) > _MOST_STARTS else ""
+    return f"starts now:   {names}{more}"
+
+
+def _waits_words(started: Sequence[int], change: LimitChange, then: Standing, scene: Scene) -> str:
+    counted = sum(_counts(turn, change.name, scene) for turn in started)
+    everyone = change.name in _OF_ALL
+    queued = scene.view.queued if everyone else scene.view.queued_by.get(change.name, 0)
+    waiting = queued - counted
+    if waiting <= 0:
+        return "still waits:  nothing"
+    gone = set(started)
+    behind = (turn for turn in _behind(change.name, scene) if turn not in gone)
+    shown = [_waiter(turn, change.name, then, scene) for turn in islice(behind, _MOST_WAITS)]
+    more = f", {waiting - len(shown)} more" if waiting > len(shown) else ""
+    return f"still waits:  {', '.join(shown)}{more}"
+
+
+def _behind(name: str, scene: Scene) -> Iterator[int]:
+    """The queued turns that count under a limit, in order; only the first ones are looked for."""
+    in_order = scene.queues.in_order(
+        lambda agent: not name.startswith("agent:") or name == agent_limit(agent)
+    )
+    return (turn for turn in islice(in_order, _PATIENCE) if _counts(turn, name, scene))
+
+
+def _counts(turn: int, name: str, scene: Scene) -> bool:
+    return name in _OF_ALL or name in limit_names(scene.view.turns[turn])
+
+
+def _waiter(turn_id: int, name: str, then: Standing, scene: Scene) -> str:
+    gates = shut(gates_of(then.view.turns[turn_id], then, scene.now_ms))
+    # that the changed limit is full again goes without saying
+    others = [gate for gate in gates if gate.name != name.partition(":")[0]]
+    reasons = [gate_words(gate, scene.view.deck) for gate in others or gates]
+    return _name(turn_id, scene) + (f" ({reasons[0]})" if reasons else "")
+
+
+def _name(turn_id: int, scene: Scene) -> str:
+    return f"#{turn_id} {scene.name_of(scene.view.turns[turn_id])}"

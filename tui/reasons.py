@@ -1,0 +1,88 @@
+"""Why an action is off where the operator is, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from batchdeck.core.model.task import COMPLETED
+from batchdeck.core.model.turn import ENDED, LIVE, Turn, TurnState
+from batchdeck.core.view import DeckView
+from batchdeck.tui.action import Focus, Standpoint
+from batchdeck.tui.present.needs import needs
+
+_PerTurn = Callable[[Turn, DeckView], "str | None"]
+
+
+def no_turn(at: Standpoint) -> str | None:
+    return None if at.chosen else "there is no turn here"
+
+
+def no_row(at: Standpoint) -> str | None:
+    if at.focus in (Focus.TURNS, Focus.QUEUE):
+        return "there is no turn here" if at.turn is None else None
+    if at.focus is Focus.STATUS:
+        return "there is no status here" if at.status is None else None
+    return "there is no agent here" if at.agent is None else None
+
+
+def no_addressee(at: Standpoint) -> str | None:
+    if at.focus is Focus.AGENTS:
+        return no_row(at)
+    return "there is no turn here" if at.turn is None else None
+
+
+def no_limit(at: Standpoint) -> str | None:
+    if at.focus is Focus.STATUS and at.status is not None and at.status.batch is None:
+        return f"several batches have {at.status.status}; choose the row of one"
+    return None if at.limit is not None else "there is no limit here"
+
+
+def not_stoppable(at: Standpoint) -> str | None:
+    return _for_none(at, _why_not_stoppable)
+
+
+def not_retryable(at: Standpoint) -> str | None:
+    return _for_none(at, why_not_retryable)
+
+
+def not_holdable(at: Standpoint) -> str | None:
+    if at.focus is Focus.AGENTS:
+        return no_row(at)
+    return _for_none(at, _why_not_holdable)
+
+
+def nothing_needed(at: Standpoint) -> str | None:
+    return None if needs(at.view) else "nothing needs you"
+
+
+def _for_none(at: Standpoint, why: _PerTurn) -> str | None:
+    """Off where it can be done for none of the chosen turns."""
+    reasons = [why(turn, at.view) for turn in at.chosen]
+    if not reasons:
+        return no_turn(at)
+    return reasons[0] if all(reason is not None for reason in reasons) else None
+
+
+def stoppable(turn: Turn, view: DeckView) -> bool:
+    return _why_not_stoppable(turn, view) is None
+
+
+def _why_not_stoppable(turn: Turn, view: DeckView) -> str | None:
+    if turn.state in ENDED:
+        return f"#{turn.id} has ended: {turn.state}"
+    return f"#{turn.id} is being stopped already" if turn.state is TurnState.STOPPING else None
+
+
+def why_not_retryable(turn: Turn, view: DeckView) -> str | None:
+    task = None if turn.task is None else view.tasks.get(turn.task)
+    if task is None:
+        return f"#{turn.id} is a message, not a task; m writes it again"
+    if turn.state in LIVE:
+        return f"#{turn.id} still runs"
+    return f"{task.key} is {task.status}" if task.status in COMPLETED else None
+
+
+def _why_not_holdable(turn: Turn, view: DeckView) -> str | None:
+    if turn.state is not TurnState.QUEUED:
+        return f"#{turn.id} is {turn.state}; only what is queued can be held"
+    return None

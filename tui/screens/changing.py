@@ -1,0 +1,60 @@
+"""A screen on which limits are changed: what a change would do is shown before it is applied."""
+
+from __future__ import annotations
+
+from time import monotonic
+
+from textual import on
+
+from batchdeck.tui.present.cells import Tone
+from batchdeck.tui.present.limit_change import LimitChange
+from batchdeck.tui.screens.acting import ActingScreen, Step
+from batchdeck.tui.widgets.limit_panel import LimitPanel
+from batchdeck.tui.widgets.virtual_table import VirtualTable
+
+
+class ChangingScreen(ActingScreen):
+    """Enter applies the change that is open, escape and every other action leave it."""
+
+    def action_do(self, action_id: str, key: str = "") -> None:
+        change = self._panel.change
+        if change is None or action_id.startswith("limit."):
+            super().action_do(action_id, key)
+            return
+        self._panel.change = None
+        if action_id == "open":
+            self._apply(change)
+        elif action_id != "back":
+            super().action_do(action_id, key)
+
+    def change_limit(self, name: str, step: Step) -> None:
+        """One step on the limit: the one that is being changed, or a first one."""
+        view, open_change = self.scene.view, self._panel.change
+        if open_change is None or open_change.name != name:
+            now = self.deck_app.asked_limits.now(self.deck_app.deck.view, name)
+            open_change = None
+            change = step(LimitChange(name, now, now), view)
+        else:
+            change = step(open_change, view)
+        if isinstance(change, LimitChange):
+            self._panel.change = change
+        elif open_change is None:
+            self._panel.change = None
+            self.say(change, Tone.ALERT)
+        else:
+            self._panel.remark = change
+
+    @property
+    def _panel(self) -> LimitPanel:
+        return self.query_one(LimitPanel)
+
+    def _apply(self, change: LimitChange) -> None:
+        self.deck_app.finished_at = monotonic()  # a second enter is meant for nothing else
+        if change.after != change.before:
+            self.deck_app.set_limit(change.name, change.after)
+
+    @on(VirtualTable.Moved)
+    def _leave_what_is_no_longer_under_the_cursor(self) -> None:
+        change = self._panel.change
+        if change is not None and self.standpoint().limit != change.name:
+            self._panel.change = None
