@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from batchdeck.core.model.agent import Agent
 from batchdeck.core.model.gate import Gate, GateName
-from batchdeck.core.model.spec import BatchSpec
+from batchdeck.core.model.spec import BatchSpec, TaskSpec
 from batchdeck.core.model.task import Status
 from batchdeck.core.model.turn import TurnState
 from batchdeck.core.rules.reordering import Where
@@ -135,11 +135,30 @@ class AnswerAsk(Command):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AddTask(Command):
+    """Adds one task; `batch` None: to the inbox."""
+
+    task: TaskSpec
+    batch: str | None = None
+    delivery_id: str | None = None
+    unauthorised: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveAgent(Command):
+    """Takes an agent's definition away; refused while anything of it is unfinished."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DefineAgent(Command):
     """Adds or changes an agent of the deck; `create` refuses one that exists, and the reverse."""
 
     agent: Agent
     create: bool = True
+    unless_in_use: bool = False
+    """Refused where an active batch uses it under another definition."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

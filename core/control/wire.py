@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from batchdeck.core.commands import (
+    AddTask,
     AnswerAsk,
     Command,
+    DefineAgent,
     Drain,
     EditTurn,
     MergeTurns,
@@ -18,6 +20,7 @@ from batchdeck.core.commands import (
     PutHold,
     Receipt,
     ReleaseHold,
+    RemoveAgent,
     ResumeBatch,
     RetargetTurn,
     RetryTask,
@@ -48,6 +51,9 @@ _KINDS: Mapping[str, type[Command]] = {
     "merge": MergeTurns,
     "retarget": RetargetTurn,
     "now": SendNow,
+    "add_task": AddTask,
+    "agent": DefineAgent,
+    "remove_agent": RemoveAgent,
 }
 _ADAPTERS: Mapping[type[Command], TypeAdapter[Any]] = {
     kind: TypeAdapter(kind) for kind in _KINDS.values()
@@ -59,9 +65,19 @@ def command_document(command: Command) -> dict[str, Any]:
     """A command as it crosses the socket."""
     document: dict[str, Any] = {"kind": _NAMES[type(command)]}
     for field in fields(command):
-        value = getattr(command, field.name)
-        document[field.name] = sorted(value) if isinstance(value, frozenset) else value
+        document[field.name] = _plain(getattr(command, field.name))
     return document
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it."""
+    if is_dataclass(value):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, frozenset):
+        return sorted(value)
+    return [_plain(item) for item in value] if isinstance(value, tuple | list) else value
 
 
 def command_from(document: Any) -> Command:

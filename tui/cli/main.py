@@ -39,6 +39,7 @@ _COMMANDS: Mapping[str, str] = {
     "drain": "changing",
     "export": "exporting",
     "queue": "queueing",
+    "agent": "defining",
     "task": "tasks",
     "ask": "tasks",
 }

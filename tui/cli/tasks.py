@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
-from batchdeck.core.commands import AnswerAsk, RetryTask, SetStatus, StopTurn
+from batchdeck.core.commands import AddTask, AnswerAsk, RetryTask, SetStatus, StopTurn
 from batchdeck.core.errors import BadInput, NotFound
+from batchdeck.core.model.batch import INBOX
 from batchdeck.core.model.limit import read_status
-from batchdeck.core.text import clean_line
+from batchdeck.core.model.spec import TaskSpec
+from batchdeck.core.text import clean_line, one_line
 from batchdeck.tui.cli.changing import carry_out, who
 from batchdeck.tui.cli.context import Context, print_json, print_rows
 from batchdeck.tui.cli.documents import task_document
@@ -18,6 +22,78 @@ from batchdeck.tui.cli.showing import MANY, json_option
 @click.group()
 def task() -> None:
     """Show, retry, cancel a task, or set its status."""
+
+
+@task.command()
+@click.argument("agent")
+@click.argument("prompt")
+@click.option("--id", "key", metavar="ID", help="Default: the next free n1, n2 …")
+@click.option("--title", default="")
+@click.option("--batch", metavar="NAME", help="Default: the inbox.")
+@click.option("--status", default="READY", show_default=True)
+@click.option("--depends-on", multiple=True, metavar="ID")
+@click.option("--folder", metavar="PATH")
+@click.option("--priority", type=int, default=0)
+@click.option("--target", metavar="KEY", help="Runs strictly in order with others of that key.")
+@click.option("--delivery-id", metavar="ID", help="The same id again is the same task.")
+@click.option("--unauthorised", is_flag=True, help="Keeps its place, and waits for release.")
+@json_option
+@click.pass_obj
+def add(
+    context: Context,
+    agent: str,
+    prompt: str,
+    key: str | None,
+    title: str,
+    batch: str | None,
+    status: str,
+    depends_on: tuple[str, ...],
+    folder: str | None,
+    priority: int,
+    target: str | None,
+    delivery_id: str | None,
+    unauthorised: bool,
+    as_json: bool,
+) -> None:
+    """Add one task for AGENT; PROMPT - reads it from standard input."""
+    text = sys.stdin.read() if prompt == "-" else prompt
+    wanted = TaskSpec(
+        key=_free_key(context, batch or INBOX) if key is None else _checked_key(key),
+        agent=agent,
+        title=clean_line(title) or one_line(text, 80),
+        prompt=text,
+        status=read_status(status),
+        depends_on=depends_on,
+        target=target,
+        folder=None if folder is None else str((context.here / folder).absolute()),
+        priority=priority,
+    )
+    command = AddTask(
+        task=wanted,
+        batch=batch,
+        delivery_id=delivery_id,
+        unauthorised=unauthorised,
+        by=who(context),
+    )
+    carry_out(context, command, offline=True, as_json=as_json)
+
+
+def _checked_key(key: str) -> str:
+    if not key or key.startswith("#") or "/" in key or any(part.isspace() for part in key):
+        raise BadInput(f"{key!r} cannot be a task's id: no '/', no blank, no leading '#'.")
+    return key
+
+
+def _free_key(context: Context, batch: str) -> str:
+    try:
+        with context.look() as look:
+            taken = {t.key for t in look.view().tasks.values() if t.batch == batch}
+    except NotFound:
+        taken = set()
+    number = len(taken) + 1
+    while f"n{number}" in taken:
+        number += 1
+    return f"n{number}"
 
 
 @task.command()

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from batchdeck.core.commands import DefineAgent, Receipt
+from batchdeck.core.commands import DefineAgent, Receipt, RemoveAgent
 from batchdeck.core.deck.handling.limits import put_limit
 from batchdeck.core.deck.state import DeckState
 from batchdeck.core.deck.work import Work
-from batchdeck.core.errors import BadInput, NotFound
+from batchdeck.core.errors import BadInput, NotFound, Refused
 from batchdeck.core.model.agent import Agent
 from batchdeck.core.model.batch import BatchState
 from batchdeck.core.model.limit import Limit, agent_limit
@@ -68,9 +68,34 @@ def define_agent(work: Work, command: DefineAgent) -> Receipt:
     if not command.create and not exists:
         raise NotFound(f"There is no agent {agent.name!r} to edit.")
     using = contradiction(work.state, agent, other_than="")
-    if using is not None:
+    if using is not None and command.unless_in_use:
         raise BadInput(f"{agent.name} is in use by {using}, under another definition.")
     if agent.one_at_a_time and agent.parallelism_limit not in (None, 0, 1):
         raise BadInput(f"{agent.name} runs one turn at a time.", code=UNSUPPORTED)
     save_agent(work, agent, origin=f"agent {'add' if command.create else 'edit'}")
     return Receipt(accepted=True, message=f"agent {agent.name} {'edited' if exists else 'added'}")
+
+
+def remove_agent(work: Work, command: RemoveAgent) -> Receipt:
+    """Takes an agent's definition away.
+
+    Raises:
+        NotFound: it does not exist.
+        Refused: a task or turn of it is unfinished.
+    """
+    name = command.name
+    agent = work.state.agents.get(name)
+    if agent is None:
+        raise NotFound(f"There is no agent {name!r}.")
+    tasks = [
+        t.key for t in work.state.tasks.values() if t.agent == name and t.status not in SETTLED
+    ]
+    turns = [t.id for t in work.state.turns.values() if t.agent == name and t.ended_ms is None]
+    if tasks or turns:
+        raise Refused(f"{name} still has {len(tasks)} tasks and {len(turns)} turns to end.")
+    del work.state.agents[name]
+    work.state.touch("agents")
+    row = (name, json.dumps(agent_document(agent)), agent.version, "removed", work.now_ms, 1)
+    work.changes.add(sql.SAVE_AGENT, row)
+    work.emit("agent.removed", agent=name, by=command.by)
+    return Receipt(accepted=True, message=f"agent {name} removed")

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import replace
 
 from batchdeck.core.commands import AddBatch, Receipt, ResumeBatch
+from batchdeck.core.deck.handling.adding import (
+    Places,
+    add_row,
+    begin_new,
+    fingerprint,
+    folder_of,
+    reserve_ids,
+)
 from batchdeck.core.deck.handling.agents import contradiction, save_agent
 from batchdeck.core.deck.handling.limits import put_limit
-from batchdeck.core.deck.tasks import begin_task, fail_task, finish_batch, queued_turns
+from batchdeck.core.deck.tasks import begin_task, finish_batch, queued_turns
 from batchdeck.core.deck.work import Work
 from batchdeck.core.errors import BadInput, NotFound
 from batchdeck.core.model.batch import Batch, BatchState
 from batchdeck.core.model.evolving import evolve
-from batchdeck.core.model.folder import Folder
 from batchdeck.core.model.limit import GLOBAL, Limit, batch_limit
 from batchdeck.core.model.spec import BatchSpec, TaskSpec
 from batchdeck.core.model.task import ADMISSIBLE, SETTLED, Status, Task
@@ -23,14 +29,6 @@ from batchdeck.core.model.turn import TurnState
 from batchdeck.core.points import reached
 from batchdeck.core.rules.limits import effective_limit
 from batchdeck.core.store import changes as sql
-
-Places = Mapping[str, Folder]
-"""Identities of the folders that tasks and agents name, by path; looked up beforehand."""
-
-
-def fingerprint(spec: TaskSpec) -> str:
-    """What must not change once a task has begun, as one short text."""
-    return hashlib.sha256(json.dumps(spec.fingerprint, default=str).encode()).hexdigest()[:32]
 
 
 def add_batch(work: Work, command: AddBatch, places: Places, known: Mapping[str, str]) -> Receipt:
@@ -163,63 +161,12 @@ def _raise_global(work: Work, spec: BatchSpec, by: str) -> None:
 
 
 def _add_tasks(work: Work, spec: BatchSpec, new: list[TaskSpec], places: Places) -> None:
-    state = work.state
+    """All rows first: a task may need one that stands further down in its file."""
+    reserve_ids(work, spec.name, new)
     offset = len(spec.tasks) - len(new)
-    for task in new:
-        state.task_ids[spec.name, task.key] = state.next.task
-        state.next.task += 1
-    for index, task in enumerate(new):
-        _add_task(work, spec, task, offset + index, places)
-
-
-def _add_task(work: Work, spec: BatchSpec, wanted: TaskSpec, index: int, places: Places) -> None:
-    state = work.state
-    row_id = state.task_ids[spec.name, wanted.key]
-    conversation = work.new_conversation(wanted.agent, row_id, wanted.title)
-    needs = tuple(state.task_ids[spec.name, key] for key in wanted.depends_on)
-    task = Task(
-        id=row_id,
-        key=wanted.key,
-        batch=spec.name,
-        title=wanted.title or wanted.key,
-        agent=wanted.agent,
-        status=wanted.status,
-        conversation=conversation.id,
-        position=index,
-        priority=wanted.priority,
-        target=wanted.target,
-        folder=wanted.folder,
-        issue=wanted.issue,
-        depends_on=needs,
-        updated_ms=work.now_ms,
-    )
-    work.add_task(task, wanted.prompt, fingerprint(wanted))
-    if task.status not in SETTLED:
+    added = [add_row(work, spec.name, task, offset + index) for index, task in enumerate(new)]
+    for task in added:
         begin_new(work, task, places)
-
-
-def begin_new(work: Work, task: Task, places: Places) -> None:
-    """Queues the turn of a new task, or fails it at once where what it needs has failed."""
-    from_parent = next(
-        (
-            parent
-            for needed in task.depends_on
-            if (parent := work.state.tasks.get(needed)) and parent.status is Status.FAILED
-        ),
-        None,
-    )
-    if from_parent is not None:
-        fail_task(work, task, f"dependency {from_parent.key} failed")
-        return
-    begin_task(work, task, folder=folder_of(work, task, places))
-
-
-def folder_of(work: Work, task: Task, places: Places) -> Folder | None:
-    """Where a task works: its own folder, else its agent's, else none (scratch)."""
-    named = task.folder or work.state.agents[task.agent].folder
-    if named is None:
-        return None
-    return places[work.state.defined_folders.get(named, named)]
 
 
 def _replan(work: Work, spec: BatchSpec, wanted: TaskSpec, places: Places) -> None:

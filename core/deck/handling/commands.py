@@ -9,6 +9,7 @@ import anyio.to_thread
 
 from batchdeck.core.commands import (
     AddBatch,
+    AddTask,
     AnswerAsk,
     Command,
     DefineAgent,
@@ -21,6 +22,7 @@ from batchdeck.core.commands import (
     PutHold,
     Receipt,
     ReleaseHold,
+    RemoveAgent,
     ResumeBatch,
     RetargetTurn,
     RetryTask,
@@ -32,6 +34,7 @@ from batchdeck.core.commands import (
     StopTurn,
 )
 from batchdeck.core.deck.handling import (
+    adding,
     agents,
     batches,
     controls,
@@ -65,6 +68,8 @@ async def look_up(command: Command, state: DeckState, reader: Reader) -> Found:
     if isinstance(command, PutHold | ReleaseHold):
         kind, name = read_hold_name(command.what)
         return {"folder": await _held_folder(name, state) if kind == "folder" else None}
+    if isinstance(command, AddTask):
+        return await _for_task(command, state, reader)
     if isinstance(command, MergeTurns):
         return {"texts": {turn: await reader.message_text(turn) for turn in command.turns}}
     return {}
@@ -101,6 +106,17 @@ async def _for_batch(command: AddBatch, state: DeckState, reader: Reader) -> Fou
         "places": await anyio.to_thread.run_sync(_identify_all, paths),
         "known": await reader.fingerprints(spec.name),
     }
+
+
+async def _for_task(command: AddTask, state: DeckState, reader: Reader) -> Found:
+    agent = state.agents.get(command.task.agent)
+    names = (command.task.folder, None if agent is None else agent.folder)
+    paths = [state.defined_folders.get(name, name) for name in names if name is not None]
+    earlier = None
+    if command.delivery_id is not None:
+        earlier = await reader.delivered(command.delivery_id)
+    places = await anyio.to_thread.run_sync(_identify_all, paths)
+    return {"places": places, "earlier": earlier}
 
 
 def _identify_all(paths: Iterable[str]) -> dict[str, Folder]:
@@ -150,6 +166,10 @@ def carry_out(command: Command, work: Work, found: Found) -> Receipt:
             return controls.set_task_status(work, command)
         case AnswerAsk():
             return controls.answer(work, command)
+        case AddTask():
+            return adding.add_task(work, command, found["places"], found["earlier"])
         case DefineAgent():
             return agents.define_agent(work, command)
+        case RemoveAgent():
+            return agents.remove_agent(work, command)
     raise BadInput(f"{type(command).__name__} is not known.")

@@ -1,0 +1,153 @@
+"""A new task: its row, its conversation, its first turn; from a batch file or one by one."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+
+from batchdeck.core.commands import AddTask, Receipt
+from batchdeck.core.deck.tasks import begin_task, fail_task
+from batchdeck.core.deck.work import Work
+from batchdeck.core.errors import BadInput, NotFound
+from batchdeck.core.model.batch import INBOX, Batch, BatchState
+from batchdeck.core.model.evolving import evolve
+from batchdeck.core.model.folder import Folder
+from batchdeck.core.model.spec import TaskSpec
+from batchdeck.core.model.task import SETTLED, Status, Task
+from batchdeck.core.model.turn import TurnState
+from batchdeck.core.rules.order import place
+from batchdeck.core.store import changes as sql
+
+Places = Mapping[str, Folder]
+"""Identities of the folders that tasks and agents name, by path; looked up beforehand."""
+
+
+def fingerprint(spec: TaskSpec) -> str:
+    """What must not change once a task has begun, as one short text."""
+    return hashlib.sha256(json.dumps(spec.fingerprint, default=str).encode()).hexdigest()[:32]
+
+
+def reserve_ids(work: Work, batch: str, tasks: Iterable[TaskSpec]) -> None:
+    """Gives tasks their ids, so that each may name any other."""
+    for task in tasks:
+        work.state.task_ids[batch, task.key] = work.state.next.task
+        work.state.next.task += 1
+
+
+def add_row(work: Work, batch: str, wanted: TaskSpec, position: int) -> Task:
+    """A task's row with its conversation; its id is reserved, and it has no turn yet."""
+    state = work.state
+    row_id = state.task_ids[batch, wanted.key]
+    conversation = work.new_conversation(wanted.agent, row_id, wanted.title)
+    task = Task(
+        id=row_id,
+        key=wanted.key,
+        batch=batch,
+        title=wanted.title or wanted.key,
+        agent=wanted.agent,
+        status=wanted.status,
+        conversation=conversation.id,
+        position=position,
+        priority=wanted.priority,
+        target=wanted.target,
+        folder=wanted.folder,
+        issue=wanted.issue,
+        depends_on=tuple(state.task_ids[batch, key] for key in wanted.depends_on),
+        updated_ms=work.now_ms,
+    )
+    work.add_task(task, wanted.prompt, fingerprint(wanted))
+    return task
+
+
+def begin_new(work: Work, task: Task, places: Places) -> None:
+    """Queues the turn of a new task, or fails it at once where what it needs has failed."""
+    if task.status in SETTLED:
+        return
+    from_parent = next(
+        (
+            parent
+            for needed in task.depends_on
+            if (parent := work.state.tasks.get(needed)) and parent.status is Status.FAILED
+        ),
+        None,
+    )
+    if from_parent is not None:
+        fail_task(work, task, f"dependency {from_parent.key} failed")
+        return
+    begin_task(work, task, folder=folder_of(work, task, places))
+
+
+def folder_of(work: Work, task: Task, places: Places) -> Folder | None:
+    """Where a task works: its own folder, else its agent's, else none (scratch)."""
+    named = task.folder or work.state.agents[task.agent].folder
+    if named is None:
+        return None
+    return places[work.state.defined_folders.get(named, named)]
+
+
+def add_task(work: Work, command: AddTask, places: Places, earlier: int | None) -> Receipt:
+    """Adds one task, to a batch or to the inbox. `earlier`: the turn its delivery already made.
+
+    Raises:
+        NotFound: no such agent, batch or task to depend on.
+        BadInput: the id is taken, or is none.
+    """
+    if earlier is not None:
+        return _receipt(work, work.state.tasks[work.state.turns[earlier].task or 0])
+    batch = command.batch or INBOX
+    wanted = _checked(work, command, batch)
+    _open_batch(work, batch, command.by)
+    reserve_ids(work, batch, [wanted])
+    position = sum(work.state.task_counts.get(batch, {}).values())
+    task = add_row(work, batch, wanted, position)
+    begin_new(work, task, places)
+    task = work.state.tasks[task.id]
+    if command.unauthorised and task.turn is not None:
+        turn = evolve(work.state.turns[task.turn], authorised=False)
+        work.put_turn(turn)
+        work.refresh(turn)
+    if command.delivery_id is not None and task.turn is not None:
+        work.changes.add(sql.INSERT_RECEIPT, (command.delivery_id, task.turn, work.now_ms))
+    return _receipt(work, task)
+
+
+def _checked(work: Work, command: AddTask, batch: str) -> TaskSpec:
+    wanted, state = command.task, work.state
+    if wanted.agent not in state.agents:
+        known = ", ".join(sorted(state.agents)) or "none"
+        raise NotFound(f"There is no agent {wanted.agent!r}. There are: {known}.")
+    if batch != INBOX and batch not in state.batches:
+        raise NotFound(f"There is no batch {batch!r} on this deck.")
+    for key in wanted.depends_on:
+        if (batch, key) not in state.task_ids:
+            raise NotFound(f"There is no task {key!r} in {batch} to depend on.")
+    if (batch, wanted.key) in state.task_ids:
+        raise BadInput(f"{batch} has a task {wanted.key!r} already.")
+    return wanted
+
+
+def _open_batch(work: Work, name: str, by: str) -> None:
+    batch = work.state.batches.get(name)
+    if batch is None:
+        row_id = work.state.next.batch
+        work.state.next.batch += 1
+        batch = Batch(id=row_id, name=name, created_ms=work.now_ms)
+    elif batch.state is BatchState.RUNNING:
+        return
+    work.put_batch(evolve(batch, state=BatchState.RUNNING, ended_ms=None, stopped_admitting=False))
+    work.emit("batch.started", batch=name, by=by, tasks=1)
+
+
+def _receipt(work: Work, task: Task) -> Receipt:
+    turn = None if task.turn is None else work.state.turns.get(task.turn)
+    queued = turn is not None and turn.state is TurnState.QUEUED
+    return Receipt(
+        accepted=True,
+        batch=task.batch,
+        turn=task.turn,
+        conversation=task.conversation,
+        state=None if turn is None else turn.state,
+        position=place(turn, work.view) if turn is not None and queued else None,
+        message=f"{task.name} added",
+    )

@@ -1,0 +1,111 @@
+"""Single tasks and agents can be added, changed and taken away while everything runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from batchdeck.core.commands import AddTask, DefineAgent, ReleaseHold, RemoveAgent
+from batchdeck.core.control.wire import command_document, command_from
+from batchdeck.core.model.batch import BatchState
+from batchdeck.core.model.spec import TaskSpec
+from batchdeck.core.model.task import Status
+from tests.support.builders import batch_spec, demo_agent
+from tests.support.puppets import bench
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_task_may_need_one_further_down_in_its_file(tmp_path: Path) -> None:
+    tasks = [TaskSpec("T1", "a", depends_on=("T2",)), TaskSpec("T2", "a")]
+    async with bench(tmp_path) as here:
+        await here.add(batch_spec("b", tasks, [demo_agent("a", 1)]))
+        assert here.view.live == (2,)
+        await here.end(2)
+        assert here.view.live == (1,)
+
+
+async def test_a_task_without_a_batch_lives_in_the_inbox(tmp_path: Path) -> None:
+    async with bench(tmp_path) as here:
+        await here.deck.submit(DefineAgent(agent=demo_agent("a", 1)))
+        receipt = await here.deck.submit(AddTask(task=TaskSpec("n1", "a", prompt="do it")))
+        assert receipt.batch == "inbox"
+        await here.puppets.until_begun(receipt.turn)
+        assert here.puppets.assignments[receipt.turn].prompt == "do it"
+        await here.end(receipt.turn)
+        assert here.view.batches["inbox"].state is BatchState.COMPLETED
+        again = await here.deck.submit(AddTask(task=TaskSpec("n2", "a")))
+        assert again.accepted
+        assert here.view.batches["inbox"].state is BatchState.RUNNING
+
+
+async def test_an_unauthorised_task_waits_until_it_is_released(tmp_path: Path) -> None:
+    async with bench(tmp_path) as here:
+        await here.deck.submit(DefineAgent(agent=demo_agent("a", 1)))
+        command = AddTask(task=TaskSpec("n1", "a"), unauthorised=True, delivery_id="d1")
+        receipt = await here.deck.submit(command)
+        assert here.view.running == 0
+        again = await here.deck.submit(replace(command, id="other"))
+        assert again.turn == receipt.turn
+        await here.deck.submit(ReleaseHold(what=f"#{receipt.turn}"))
+        assert here.view.running == 1
+
+
+@pytest.mark.parametrize(
+    ("task", "words"),
+    [
+        (TaskSpec("n1", "nobody"), "There is no agent 'nobody'"),
+        (TaskSpec("T1", "a"), "has a task 'T1' already"),
+        (TaskSpec("n1", "a", depends_on=("T9",)), "There is no task 'T9'"),
+    ],
+)
+async def test_a_task_that_cannot_be_is_refused_and_nothing_is_added(
+    tmp_path: Path, task: TaskSpec, words: str
+) -> None:
+    async with bench(tmp_path) as here:
+        await here.add(batch_spec("b", [TaskSpec("T1", "a")], [demo_agent("a", 1)]))
+        receipt = await here.deck.submit(AddTask(task=task, batch="b"))
+        assert words in receipt.message
+        assert len(here.view.tasks) == 1
+
+
+async def test_queued_turns_take_an_edited_definition_and_running_ones_keep_theirs(
+    tmp_path: Path,
+) -> None:
+    async with bench(tmp_path) as here:
+        await here.deck.submit(DefineAgent(agent=demo_agent("a", 1)))
+        for key in ("n1", "n2"):
+            await here.deck.submit(AddTask(task=TaskSpec(key, "a")))
+        await here.puppets.until_begun(1)
+        edited = replace(demo_agent("a", 2), timeout_seconds=9.0)
+        receipt = await here.deck.submit(DefineAgent(agent=edited, create=False))
+        assert receipt.accepted, receipt.message
+        await here.puppets.until_begun(2)
+        assert here.puppets.assignments[1].agent.timeout_seconds is None
+        assert here.puppets.assignments[2].agent.timeout_seconds == 9.0
+
+
+async def test_an_agent_with_work_left_is_not_removed(tmp_path: Path) -> None:
+    async with bench(tmp_path) as here:
+        await here.deck.submit(DefineAgent(agent=demo_agent("a", 1)))
+        await here.deck.submit(AddTask(task=TaskSpec("n1", "a")))
+        assert not (await here.deck.submit(RemoveAgent(name="a"))).accepted
+        await here.end(1)
+        assert (await here.deck.submit(RemoveAgent(name="a"))).accepted
+    async with bench(tmp_path) as here:
+        assert "a" not in here.view.agents
+        assert here.view.tasks[1].status is Status.DONE
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        AddTask(task=TaskSpec("n1", "a", depends_on=("x",)), batch="b"),
+        DefineAgent(agent=replace(demo_agent("a", None), env={"A": "b"}, command=("x", "y"))),
+    ],
+    ids=["task", "agent"],
+)
+def test_they_cross_the_socket_unchanged(command: AddTask | DefineAgent) -> None:
+    assert command_from(command_document(command)) == command
