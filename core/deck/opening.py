@@ -121,7 +121,9 @@ async def _define_agents(engine: Engine, options: DeckOptions) -> None:
     """Agents of the configuration; one that contradicts an active batch's keeps its definition."""
     for agent in options.agents if options.dispatch else ():
         create = agent.name not in engine.view.agents
-        await engine.submit(DefineAgent(agent=agent, create=create, by="config.yaml"))
+        await engine.submit(
+            DefineAgent(agent=agent, create=create, unless_in_use=True, by="config.yaml")
+        )
 
 
 async def _dispatch(dispatcher: Dispatcher, *, task_status: anyio.abc.TaskStatus[None]) -> None:
