@@ -97,6 +97,11 @@ class Dispatcher:
         if control is not None:
             control.stop.set()
 
+    def stop_all(self) -> None:
+        """Has every running attempt ended."""
+        for control in self._controls.values():
+            control.stop.set()
+
     async def _attempt(
         self, turn: Turn, attempt: str, assignment: Assignment, control: Control, adopt: bool
     ) -> None:

@@ -13,7 +13,7 @@ import anyio
 
 from batchdeck.core.agents.adapter import Assignment, Outcome
 from batchdeck.core.clock import Clock
-from batchdeck.core.commands import Command, Receipt
+from batchdeck.core.commands import Command, Receipt, StopAll, StopTurn
 from batchdeck.core.deck.answering import Answers, closed, refusal
 from batchdeck.core.deck.dispatcher import Dispatcher
 from batchdeck.core.deck.handling.commands import carry_out, look_up
@@ -220,10 +220,10 @@ class Engine:
         letters += [self._inbox.popleft() for _ in range(min(len(self._inbox), MOST_PER_COMMIT))]
         if self._inbox:
             self._wake.set()
-        letters = await self._with_history(letters)
         work = self._new_work()
         self._writing = True
         try:
+            letters = await self._with_history(letters)
             receipts = self._carry_out(letters, work)
             self._look_at_due(work)
             self._admit(work)
@@ -321,19 +321,49 @@ class Engine:
     _refusals = 0
 
     async def _start_over(self, letters: Sequence[Letter], error: BatchdeckError) -> None:
-        """What was in memory is not on disk: read it back, refuse the commands, keep the news."""
+        """What was in memory is not on disk: read it back, refuse the commands, keep the news.
+
+        Nothing else is done before it has been read back. When the deck is being closed the news
+        is given up: the next supervisor finds out by evidence.
+        """
         _log.error("transaction refused: %s", error)
         self._refusals += 1
         again = isinstance(error, GuardRefused) and self._refusals < MOST_REFUSALS
         for letter in reversed(letters):
             if isinstance(letter, CommandLetter) and not again:
-                letter.answer(refusal(error))
-            else:
+                self._refuse(letter, error)
+            elif not self._closing:
                 self._inbox.appendleft(letter)
-        await self._reload()
+        read_back = await self._reload()
         if not again:
-            self._show_fault(error.message)
-            await anyio.sleep(RETRY_SECONDS)
+            self._show_fault(error.message, on_disk=read_back)
+            await self._rest()
+        while not read_back and not self._closing:
+            self._refuse_waiting(error)
+            await self._rest()
+            read_back = await self._reload()
+
+    async def _rest(self) -> None:
+        """Waits a moment before another try; not while the deck is being closed."""
+        if self._closing:
+            self._inbox.clear()
+            self._can_wait.clear()
+            return
+        await anyio.sleep(RETRY_SECONDS)
+
+    def _refuse_waiting(self, error: BatchdeckError) -> None:
+        """Answers the commands that came meanwhile; news waits."""
+        for letter in [one for one in self._inbox if isinstance(one, CommandLetter)]:
+            self._inbox.remove(letter)
+            self._refuse(letter, error)
+
+    def _refuse(self, letter: CommandLetter, error: BatchdeckError) -> None:
+        """Refuses a command that cannot be recorded; but what is to stop stops all the same."""
+        if isinstance(letter.command, StopTurn):
+            self.dispatcher.stop(letter.command.turn)
+        elif isinstance(letter.command, StopAll):
+            self.dispatcher.stop_all()
+        letter.answer(refusal(error))
 
     async def _failed(self, letters: Sequence[Letter], error: Exception) -> None:
         """A fault of our own: nothing new starts, what runs goes on, and the operator is told.
@@ -351,18 +381,23 @@ class Engine:
             if isinstance(letter, CommandLetter):
                 letter.answer(refusal(StoreError(words)))
 
-    def _show_fault(self, words: str) -> None:
-        """Publishes a fault beside what is known to be on disk."""
+    def _show_fault(self, words: str, *, on_disk: bool = True) -> None:
+        """Publishes a fault beside what is known to be on disk. `on_disk`: memory is that."""
         self._state.fault = words
         self._state.revision += 1
-        self._publish()
+        if on_disk:
+            self._publish()
+            return
+        view = replace(self._view, fault=words, revision=self._state.revision)
+        self._tell_of(view)
 
-    async def _reload(self) -> None:
+    async def _reload(self) -> bool:
+        """Reads the deck back from its file; False: that too has failed, memory is as it was."""
         try:
             stored = await self._connection.run(lambda raw: load(raw, KEPT_ENDED))
         except StoreError as error:
             _log.error("could not be read back: %s", error)
-            return
+            return False
         state = state_from(stored, self._state.deck)
         for name in ("max_parallel_cap", "parallelism_limit_cap", "banner", "fault", "supervised"):
             setattr(state, name, getattr(self._state, name))
@@ -377,6 +412,7 @@ class Engine:
         ]
         heapq.heapify(self._due)
         self._view_is_old = True
+        return True
 
     # -- after a transaction
 
@@ -395,7 +431,10 @@ class Engine:
         self._answers.settle(self._state)
 
     def _publish(self) -> None:
-        self._view = self._state.publish(self._clock.now_ms())
+        self._tell_of(self._state.publish(self._clock.now_ms()))
+
+    def _tell_of(self, view: DeckView) -> None:
+        self._view = view
         self._view_is_old = False
         newer, self._newer = self._newer, anyio.Event()
         newer.set()

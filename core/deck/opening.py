@@ -201,7 +201,7 @@ async def _leave(engine: Engine, dispatcher: Dispatcher, writer: Connection) -> 
     engine.close()
     with anyio.move_on_after(LEAVE_SECONDS):
         await engine.closed.wait()
-    if engine.supervises:
+    if engine.supervises and engine.closed.is_set():
         changes = Changes()
         changes.add(SAVE_FACT, ("stopped_in_order", "1"))
         await writer.run(changes.write)

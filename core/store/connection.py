@@ -19,7 +19,7 @@ PRAGMA journal_mode = WAL;
 PRAGMA wal_autocheckpoint = 2000;
 PRAGMA cache_size = -65536;
 PRAGMA temp_store = MEMORY;
-PRAGMA busy_timeout = 5000;
+PRAGMA busy_timeout = 1500;
 PRAGMA foreign_keys = ON;
 """
 
@@ -36,6 +36,22 @@ def create_file(path: Path) -> None:
     except FileExistsError:
         return
     os.chmod(path, 0o600)
+
+
+def in_words(error: sqlite3.Error) -> str:
+    """What SQLite has to say, for a person."""
+    code = getattr(error, "sqlite_errorcode", None) or 0
+    primary = code & 0xFF
+    if primary == sqlite3.SQLITE_BUSY:
+        return "The deck's database is locked by another program."
+    if primary == sqlite3.SQLITE_FULL:
+        return "The deck's database cannot grow: the disk is full."
+    if primary == sqlite3.SQLITE_CORRUPT:
+        return (
+            "The deck's database is damaged. Copy the deck's folder before anything else; "
+            "batchdeck doctor looks closer."
+        )
+    return f"The deck's database: {error}."
 
 
 class Connection:
@@ -58,7 +74,7 @@ class Connection:
                 function, self._inner._conn
             )
         except sqlite3.Error as error:
-            raise StoreError(f"The deck's database: {error}.") from error
+            raise StoreError(in_words(error)) from error
         return result
 
     async def rows(self, sql: str, parameters: tuple[Any, ...] = ()) -> list[sqlite3.Row]:

@@ -32,6 +32,7 @@ class Puppets:
         self._ends: dict[int, tuple[anyio.Event, list[Outcome]]] = {}
         self._news = anyio.Event()
         self.fenced: set[Path] = set()
+        self.stopped: list[int] = []
 
     async def run(self, assignment: Assignment, control: Control) -> Outcome:
         turn = assignment.turn
@@ -44,6 +45,9 @@ class Puppets:
             waiting.start_soon(self._until_stopped, control, ended)
             await ended.wait()
             waiting.cancel_scope.cancel()
+        if control.stop.is_set():
+            self.stopped.append(turn)
+            self._tell()
         if outcome:
             return outcome[0]
         return Outcome(TurnState.CANCELLED, AttemptEnd.STOPPED, exit_code=-15)
@@ -65,6 +69,11 @@ class Puppets:
     async def until_begun(self, *turns: int) -> None:
         """Waits until these turns have begun."""
         while not set(turns) <= set(self.begun):
+            await self._news.wait()
+
+    async def until_stopped(self, turn: int) -> None:
+        """Waits until a turn was told to stop, and did."""
+        while turn not in self.stopped:
             await self._news.wait()
 
     def end(self, turn: int, state: TurnState = TurnState.SUCCEEDED, **fields: Any) -> None:
