@@ -8,6 +8,7 @@ import socket
 import stat
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -294,3 +295,19 @@ def test_where_nobody_answers_the_client_gives_up_in_words(
     monkeypatch.setattr("batchdeck.core.control.client.PATIENCE_SECONDS", 0.1)
     with pytest.raises(NoSupervisor, match="does not answer"):
         call(tmp_path / "nothing.sock", SetLimit(name="global", value=1))
+
+
+async def test_a_busy_folder_is_409_under_its_own_name(tmp_path: Path) -> None:
+    (tmp_path / "docs" / "api").mkdir(parents=True)
+    inside = replace(demo_agent("b", 1), folder=str(tmp_path / "docs" / "api"))
+    tasks = [TaskSpec("T1", "a", folder=str(tmp_path / "docs"))]
+    paths = DeckPaths(tmp_path / ".batchdeck")
+    async with bench(tmp_path) as here, served(here.deck, paths.socket):
+        await here.add(batch_spec("b", tasks, [demo_agent("a", 1), inside]))
+        await here.puppets.until_begun(1)
+        status, answer = await ask(paths.socket, {"kind": "send", "to": "b", "text": "hi"})
+        assert (status, answer["receipt"]["error"]) == (409, "agent_folder_busy")
+        (gate,) = answer["receipt"]["gates"]
+        assert (gate["gate"], gate["passable"]) == ("folder", False)
+        assert [holder["turn"] for holder in gate["holders"]] == ["1"]
+        assert len(here.view.turns) == 1
