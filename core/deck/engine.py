@@ -441,7 +441,8 @@ class Engine:
 
     def _launch(self, work: Work) -> None:
         limit = effective_limit(self._state.snapshot(work.now_ms), GLOBAL) or 0
-        self.dispatcher.set_limit(max(limit, 1) + self._state.forced)
+        # a limit that was lowered lets what runs go on: there may be more than it says
+        self.dispatcher.set_limit(max(max(limit, 1) + self._state.forced, self._state.running))
         for turn_id in work.launches:
             reached("claimed")
             turn = self._state.turns[turn_id]

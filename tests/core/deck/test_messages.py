@@ -84,6 +84,20 @@ async def test_force_passes_every_shut_capacity_gate_and_names_them(tmp_path: Pa
         assert set(receipt.bypassed) == {"agent", "global"}
 
 
+async def test_a_message_is_forced_past_a_limit_that_was_lowered_below_what_runs(
+    tmp_path: Path,
+) -> None:
+    async with bench(tmp_path) as here:
+        tasks = [TaskSpec(f"T{n}", "a") for n in range(1, 5)]
+        await here.add(batch_spec("b", tasks, [demo_agent("a", 5), demo_agent("other", 1)]))
+        await here.puppets.until_begun(1, 2, 3, 4)
+        await here.deck.submit(SetLimit(name="global", value=1))
+        receipt = await here.deck.submit(Send(to="other", text="x", on_busy=OnBusy.FORCE))
+        assert receipt.bypassed == ("global",)
+        await here.puppets.until_begun(receipt.turn)
+        assert here.view.running == 5
+
+
 async def test_force_never_passes_a_closed_limit(tmp_path: Path) -> None:
     async with bench(tmp_path) as here:
         await busy(here)
