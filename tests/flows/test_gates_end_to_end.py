@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.flows.conftest import OpenTerminal
-from tests.support.terminal import SHIFT_TAB, Terminal
+from tests.support.terminal import ENTER, SHIFT_TAB, Terminal
 from tests.support.workspace import Workspace, peak, remains, until
 
 TASKS = 6
@@ -154,8 +154,14 @@ def test_a_key_moves_the_limit(gate: str, space: Workspace, terminal: OpenTermin
     settles_at(space, 2, wait)
     shown.move(*limited.keys)
     shown.press("+")
+    shown.until_shown("starts now:   #3 T3")
+    assert len(space.at_work()) == 2, "looking changes nothing"
+    shown.press(ENTER)
     settles_at(space, 3, wait)
+    assert space.starts()[2] == "T3", "what was shown is what starts"
     shown.press("-")
+    shown.until_shown("3 → 2")
+    shown.press(ENTER)
     shown.until_shown("3/2")
     for number in (1, 2):
         space.tell(f"T{number}")

@@ -205,9 +205,9 @@ def test_stop_all_ends_what_runs_before_it_leaves(space: Workspace, terminal: Op
 def test_escape_never_leaves_the_program(space: Workspace, terminal: OpenTerminal) -> None:
     shown = begin(space, terminal)
     shown.press("?")
-    shown.until_shown("Moving")
+    shown.until_shown("Looking")
     shown.press(ESCAPE, ESCAPE, ESCAPE)
-    shown.until_gone("Moving")
+    shown.until_gone("Looking")
     assert remains(lambda: shown.read() and shown.process.poll() is None, 0.3)
 
 
