@@ -113,5 +113,7 @@ class DeckView:
     draining: bool = False
     max_parallel_cap: int = DEFAULT_GLOBAL_CAP
     parallelism_limit_cap: int = DEFAULT_AGENT_CAP
+    violations: tuple[str, ...] = ()
+    """Invariants that the auditor found broken when it last looked, in words."""
     banner: str | None = None
     """What the operator should know at once, such as what was found after an unclean stop."""

@@ -112,7 +112,7 @@ class StopSign:
         await self._event.wait()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Control:
     """How the dispatcher reaches into an attempt that runs.
 

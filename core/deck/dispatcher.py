@@ -86,8 +86,8 @@ class Dispatcher:
         assert self._tasks is not None
         assert turn.attempt is not None
         attempt = turn.attempt
-        self.in_flight.acquire_on_behalf_of_nowait(turn.id)
         control = Control(started=lambda process: self._post(Started(turn.id, attempt, process)))
+        self.in_flight.acquire_on_behalf_of_nowait(control)
         self._controls[turn.id] = control
         self._tasks.start_soon(self._attempt, turn, attempt, assignment, control, adopt)
 
@@ -96,6 +96,11 @@ class Dispatcher:
         control = self._controls.get(turn)
         if control is not None:
             control.stop.set()
+
+    @property
+    def in_hand(self) -> frozenset[int]:
+        """The turns whose attempts are worked on."""
+        return frozenset(self._controls)
 
     def stop_all(self) -> None:
         """Has every running attempt ended."""
@@ -113,8 +118,9 @@ class Dispatcher:
                 assignment = replace(assignment, prompt=prompt)
             outcome = await self._outcome(assignment, control, adopt)
         finally:
-            self._controls.pop(turn.id, None)
-            self.in_flight.release_on_behalf_of(turn.id)
+            if self._controls.get(turn.id) is control:
+                del self._controls[turn.id]
+            self.in_flight.release_on_behalf_of(control)
         self._post(Ended(turn.id, attempt, outcome))
 
     async def _outcome(self, assignment: Assignment, control: Control, adopt: bool) -> Outcome:

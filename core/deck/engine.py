@@ -15,10 +15,12 @@ from batchdeck.core.agents.adapter import Assignment, Outcome
 from batchdeck.core.clock import Clock
 from batchdeck.core.commands import Command, Receipt, StopAll, StopTurn
 from batchdeck.core.deck.answering import Answers, closed, refusal
+from batchdeck.core.deck.audit import Violation, violations
 from batchdeck.core.deck.dispatcher import Dispatcher
 from batchdeck.core.deck.handling.commands import carry_out, look_up
-from batchdeck.core.deck.letters import CommandLetter, Ended, Letter, Pulses, Started
+from batchdeck.core.deck.letters import Audited, CommandLetter, Ended, Letter, Pulses, Started
 from batchdeck.core.deck.losing import FAIL, MOST_INTERRUPTIONS, RETRY
+from batchdeck.core.deck.mending import FROM_DISK, mend
 from batchdeck.core.deck.options import DeckOptions
 from batchdeck.core.deck.outcomes import ended
 from batchdeck.core.deck.reading import Reader
@@ -82,6 +84,7 @@ class Engine:
         self._awaited = 0
         self._due: list[tuple[int, int]] = []
         self._answers = Answers()
+        self._sweep_at = clock.monotonic() + options.sweep_seconds
         self._writing = False
         self._admitting = False
         self._closing = False
@@ -203,14 +206,15 @@ class Engine:
     async def _something_to_do(self) -> None:
         if self._inbox or self._closing:
             return
-        wait = self._options.sweep_seconds
+        wait = max(0.0, self._sweep_at - self._clock.monotonic())
         if self._due:
             wait = min(wait, max(0.0, (self._due[0][0] - self._clock.now_ms()) / 1000))
         if self._can_wait:
             wait = min(wait, PATIENCE_SECONDS)
         with anyio.move_on_after(wait) as patience:
             await self._wake.wait()
-        if patience.cancelled_caught and not self._can_wait:
+        if patience.cancelled_caught and self._clock.monotonic() >= self._sweep_at:
+            self._sweep_at = self._clock.monotonic() + self._options.sweep_seconds
             await self._sweep()
 
     async def _round(self) -> None:
@@ -272,6 +276,8 @@ class Engine:
             elif isinstance(letter, Ended):
                 reached("finish.before")
                 ended(work, letter.turn, letter.attempt, self._judged(letter))
+            elif isinstance(letter, Audited):
+                mend(work, letter.found, letter.adopt)
             elif isinstance(letter, Pulses):
                 self._state.pulses = dict(letter.pulses)
                 self._state.touch("pulses")
@@ -399,7 +405,14 @@ class Engine:
             _log.error("could not be read back: %s", error)
             return False
         state = state_from(stored, self._state.deck)
-        for name in ("max_parallel_cap", "parallelism_limit_cap", "banner", "fault", "supervised"):
+        for name in (
+            "max_parallel_cap",
+            "parallelism_limit_cap",
+            "banner",
+            "fault",
+            "supervised",
+            "violations",
+        ):
             setattr(state, name, getattr(self._state, name))
         state.revision = self._state.revision + 1
         self._state = state
@@ -466,11 +479,44 @@ class Engine:
         if self._data_version != version:
             self._data_version = version
             await self._reload()
+        await self._audit()
         work = self._new_work()
         for turn in list(self._state.turns.values()):
             eligible = only_limits_left(turn, self._state, work.now_ms)
             if eligible and turn.id not in self._scheduler:
                 self._scheduler.add(turn)
+
+    async def _audit(self) -> None:
+        """Checks the invariants; what is broken is shown, told, and mended in the next round."""
+        on_disk = await self._connection.run(live_on_disk)
+        if self._inbox or self._can_wait or not self._options.dispatch:
+            return  # news is on its way: look when it has been dealt with
+        found = tuple(self._violations(on_disk))
+        words = tuple(violation.words for violation in found)
+        if words != self._state.violations:
+            self._state.violations = words
+            self._state.revision += 1
+            self._publish()
+        if not found:
+            return
+        _log.error("audit: %s", "; ".join(words))
+        if any(violation.kind in FROM_DISK for violation in found):
+            await self._reload()
+        stranded = (one.turn for one in found if one.kind == "stranded turn")
+        turns = [self._state.turns[turn] for turn in stranded if turn in self._state.turns]
+        adopt = [t for t in turns if self.dispatcher.outlives(self._state.agents[t.agent].kind)]
+        self.post(Audited(found, frozenset(turn.id for turn in adopt)))
+        for turn in adopt:
+            self.dispatcher.launch(turn, self._assign(turn, ""), adopt=True)
+
+    def _violations(self, on_disk: frozenset[int]) -> list[Violation]:
+        hand = self.dispatcher.in_hand
+        return violations(self._state, self._scheduler, on_disk=on_disk, in_hand=hand)
+
+
+def live_on_disk(raw: sqlite3.Connection) -> frozenset[int]:
+    """The turns that the file says are running."""
+    return frozenset(row[0] for row in raw.execute("SELECT id FROM turns WHERE state IN (1, 2)"))
 
 
 def _data_version(raw: sqlite3.Connection) -> int:

@@ -10,6 +10,7 @@ import anyio
 
 from batchdeck.core.agents.adapter import Outcome
 from batchdeck.core.commands import Command, Receipt
+from batchdeck.core.deck.audit import Violation
 from batchdeck.core.view import Pulse
 
 
@@ -55,4 +56,13 @@ class Pulses:
     pulses: Mapping[int, Pulse]
 
 
-Letter = CommandLetter | Started | Ended | Pulses
+@dataclass(frozen=True, slots=True)
+class Audited:
+    """What the auditor found."""
+
+    found: tuple[Violation, ...]
+    adopt: frozenset[int]
+    """Turns that are taken over again."""
+
+
+Letter = CommandLetter | Started | Ended | Pulses | Audited

@@ -36,6 +36,7 @@ def state_from(stored: Stored, deck: str, keep_ended: int = KEPT_ENDED) -> DeckS
     state.draining = stored.facts.get("draining") == "1"
     for name, last in stored.last_ids.items():
         setattr(state.next, name, last + 1)
+    state.incomplete = stored.incomplete
     state.revision = stored.last_ids.get("event", 0)
     for task in stored.tasks:
         state.put_task(task)
@@ -123,4 +124,6 @@ def sync_holds(scheduler: Scheduler, view: DeckView) -> None:
 def settled(state: DeckState, batch: str) -> bool:
     """Whether every task of a batch has come to its end."""
     counts = state.task_counts.get(batch, {})
-    return all(not count or status in SETTLED for status, count in counts.items())
+    return batch not in state.incomplete and all(
+        not count or status in SETTLED for status, count in counts.items()
+    )

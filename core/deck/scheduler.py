@@ -10,7 +10,6 @@ turn never costs the others anything. The database re-checks each claim (`0001_d
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable
 from itertools import count
 
 from batchdeck.core.model.folder import Folder
@@ -270,6 +269,6 @@ class Scheduler:
             if stamp == lane.stamp:
                 self._make_ready(lane)
 
-    def running_under(self, names: Iterable[str]) -> dict[str, int]:
-        """How many run under each of these limits, as the scheduler has it (for the auditor)."""
-        return {name: self.slot(name).running for name in names}
+    def taken(self) -> dict[str, int]:
+        """How many slots of each limit are taken, as the scheduler has it (for the auditor)."""
+        return {name: slot.running for name, slot in self._slots.items()}

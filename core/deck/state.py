@@ -76,6 +76,9 @@ class DeckState:
     draining: bool = False
     fault: str | None = None
     banner: str | None = None
+    violations: tuple[str, ...] = ()
+    incomplete: set[str] = field(default_factory=set)
+    """Batches of which tasks could not be read: they do not come to their end."""
     supervised: bool = True
     max_parallel_cap: int = DEFAULT_GLOBAL_CAP
     parallelism_limit_cap: int = DEFAULT_AGENT_CAP
@@ -314,6 +317,7 @@ class DeckState:
             max_parallel_cap=self.max_parallel_cap,
             parallelism_limit_cap=self.parallelism_limit_cap,
             banner=self.banner,
+            violations=self.violations,
         )
 
     def _kept_counts(self, kept: Any) -> Mapping[str, Mapping[Status, int]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import sqlite3
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -44,6 +45,10 @@ class Stored:
     last_ids: dict[str, int] = field(default_factory=dict)
     set_aside: list[str] = field(default_factory=list)
     """Rows that nobody can read, as words."""
+    unreadable: list[tuple[str, Any]] = field(default_factory=list)
+    """Their kinds and ids."""
+    incomplete: set[str] = field(default_factory=set)
+    """Batches of which tasks were set aside: they cannot come to their end."""
 
 
 _LAST_IDS = {
@@ -99,7 +104,7 @@ def _load(raw: sqlite3.Connection, ended_turns: int) -> Stored:
         stored.last_ids[name] = raw.execute(f"SELECT max(id) FROM {table}").fetchone()[0] or 0
     stored.last_ids["event"] = raw.execute("SELECT max(last_seq) FROM events").fetchone()[0] or 0
     if stored.set_aside:
-        _set_aside_what_needs_them(stored)
+        _set_aside_what_needs_them(raw, stored)
     return stored
 
 
@@ -111,6 +116,7 @@ def _read(
         try:
             yield read(row)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
+            stored.unreadable.append((what, row[0]))
             stored.set_aside.append(f"{what} {row[0]} ({error})")
 
 
@@ -118,31 +124,36 @@ def _agent_from(row: sqlite3.Row) -> Agent:
     return rows.agent_from(json.loads(row["definition"]))
 
 
-def _set_aside_what_needs_them(stored: Stored) -> None:
+def _set_aside_what_needs_them(raw: sqlite3.Connection, stored: Stored) -> None:
     """What refers to a row that was set aside goes with it, so that nothing dangles."""
     agents = {agent.name for agent in stored.agents}
     batches = {batch.name for batch in stored.batches}
-    known: set[int] = set()
-    tasks = []
-    for task in stored.tasks:  # by id; what a task needs was added before it or with it
-        needs = [parent for parent in task.depends_on if parent < task.id]
-        if task.batch in batches and task.agent in agents and known.issuperset(needs):
-            known.add(task.id)
-            tasks.append(task)
-    kept = {task.id for task in tasks}
-    tasks = [task for task in tasks if kept.issuperset(task.depends_on)]
-    kept = {task.id for task in tasks}
-    turns = [
-        turn
-        for turn in stored.turns
-        if turn.agent in agents and (turn.task is None or turn.task in kept)
+    unread = {row for kind, row in stored.unreadable if kind == "turn"}
+    tasks = [
+        task
+        for task in stored.tasks
+        if task.batch in batches and task.agent in agents and task.turn not in unread
     ]
+    known = {task.id for task in tasks}
+    while True:
+        kept = [task for task in tasks if known.issuperset(task.depends_on)]
+        if len(kept) == len(tasks):
+            break
+        tasks, known = kept, {task.id for task in kept}
     gone = len(stored.tasks) - len(tasks)
     if gone:
-        stored.set_aside.append(f"{gone} tasks that need them")
-    stored.tasks, stored.turns = tasks, turns
-    shown = {turn.id for turn in turns}
+        stored.set_aside.append(f"{gone} task{'s' if gone > 1 else ''} that cannot do without them")
+    stored.tasks = tasks
+    stored.turns = [
+        turn
+        for turn in stored.turns
+        if turn.agent in agents and (turn.task is None or turn.task in known)
+    ]
+    shown = {turn.id for turn in stored.turns}
     stored.asks = [ask for ask in stored.asks if ask.turn in shown]
+    read = Counter(task.batch for task in tasks)
+    counted = raw.execute("SELECT batch, count(*) AS tasks FROM tasks GROUP BY batch")
+    stored.incomplete = {row["batch"] for row in counted if row["tasks"] != read[row["batch"]]}
 
 
 def _plain(raw: sqlite3.Connection, query: str, *parameters: Any) -> sqlite3.Cursor:

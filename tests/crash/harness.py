@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from batchdeck.core.deck.lock import holder
 from batchdeck.core.executors.processes import signal_marked
 from batchdeck.core.points import POINTS, VARIABLE
 from tests.crash.ledger import Findings, judge, read_ledger
@@ -26,6 +28,8 @@ STUCK_SECONDS = 6.0
 LANES = 2
 """Decks at work at once: most of a kill is waiting for the next start."""
 TASKS_PER_DECK = 60
+KEEP = os.environ.get("BATCHDECK_KEEP")
+"""A folder for decks that something was wrong with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +93,14 @@ class Supervisor:
             stderr=self._errors,
         )
 
+    def until_it_holds_the_deck(self) -> None:
+        """Returns once it works on the deck, or has ended."""
+        while self.process.poll() is None:
+            held_by = holder(self._load.deck / "lock")
+            if held_by is not None and held_by.pid == self.process.pid:
+                return
+            time.sleep(0.005)
+
     def kill(self) -> None:
         self.process.kill()
 
@@ -138,6 +150,8 @@ class Harness:
                 finally:
                     leave_nothing(load)
                 self.report.findings.add(found)
+                if not found.sound and KEEP:
+                    shutil.copytree(folder, Path(KEEP) / Path(folder).name)
 
     @property
     def enough(self) -> bool:
@@ -238,8 +252,9 @@ class RandomTimes(Harness):
     def one_deck(self, load: Workload, dice: random.Random) -> Findings:
         while not self.enough:
             supervisor = Supervisor(load, self.program)
+            supervisor.until_it_holds_the_deck()
             try:
-                supervisor.process.wait(dice.uniform(0.3, 1.1))
+                supervisor.process.wait(dice.uniform(0.0, 0.8))
             except subprocess.TimeoutExpired:
                 supervisor.kill()
                 self.report.kills += 1

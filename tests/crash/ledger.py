@@ -73,16 +73,18 @@ def read_ledger(path: Path) -> list[Line]:
 
 
 def judge(
-    load: Workload, lines: list[Line], *, killed: Collection[str] = (), again: Collection[str] = ()
+    load: Workload,
+    lines: list[Line],
+    *,
+    given_up: Collection[str] = (),
+    again: Collection[str] = (),
 ) -> Findings:
-    """Looks at a finished deck. `killed`: attempts ended from outside, which may end nothing;
-    `again`: those of them whose task may have been started once more."""
+    """Looks at a finished deck. `given_up`: tasks whose agent was killed, so that they have failed;
+    `again`: attempts whose runner was killed, so that their task was started once more."""
     found = Findings(tasks=len(load.tasks))
     starts = Counter(line.task for line in lines if line.event == "start")
     ended = {line.task for line in lines if line.event == "end"}
-    last = {line.task: line.run for line in lines if line.event == "start"}
-    excused = {task for task, run in last.items() if run in killed and run not in again}
-    found.lost = [task for task in load.tasks if task not in ended | excused]
+    found.lost = [task for task in load.tasks if task not in ended.union(given_up)]
     may_repeat = Counter(line.task for line in lines if line.event == "start" and line.run in again)
     found.doubled = [task for task in starts if starts[task] > 1 + may_repeat[task]]
     runs = Counter(line.run for line in lines if line.event == "start")
@@ -92,7 +94,7 @@ def judge(
             found.overlapping.append(f"{line.task} {line.event}")
         elif line.event.startswith("fault over-"):
             found.over.append(line.event.removeprefix("fault over-"))
-    if not killed:
+    if not (given_up or again):
         _count_intervals(lines, found)
     _check_order(load, lines, found)
     _check_file(load, found)

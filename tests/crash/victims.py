@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import random
 import signal
 import subprocess
 import time
+from collections import Counter
 from pathlib import Path
 
+from batchdeck.core.deck.losing import MOST_INTERRUPTIONS
 from batchdeck.core.executors.processes import signal_marked
 from batchdeck.core.executors.records import read_started
 from tests.crash.harness import Harness, Supervisor, last_words
@@ -28,8 +31,8 @@ class Victims(Harness):
         return draw_workload(folder, dice, TASKS, seconds=0.6, children=True, depend=False)
 
     def one_deck(self, load: Workload, dice: random.Random) -> Findings:
-        ended: set[str] = set()  # attempts whose agent was killed: their task has failed
-        lost: set[str] = set()  # attempts whose runner was killed: their task begins again
+        ended: dict[str, str] = {}  # attempts whose agent was killed, and their task: it failed
+        lost: dict[str, str] = {}  # attempts whose runner was killed: their task begins again
         supervisor = self._start(load)
         while not self.enough:
             try:
@@ -40,11 +43,11 @@ class Victims(Harness):
             if kind in ("supervisor", "everything"):
                 supervisor.kill()
                 supervisor.end()
-            runs = [run for run in live_runs(load) if run.name not in ended | lost]
+            runs = [run for run in live_runs(load) if run.name not in {**ended, **lost}]
             victims = runs if kind == "everything" else runs[:1]
             if kind in ("agent", "runner", "group", "everything"):
                 for run in victims:
-                    (ended if kind == "agent" else lost).add(run.name)
+                    (ended if kind == "agent" else lost)[run.name] = task_of(run)
                     kill_attempt(run, kind)
             if victims or kind == "supervisor":
                 self.report.kills += 1
@@ -57,10 +60,13 @@ class Victims(Harness):
         return Supervisor(load, self.program, more=("--no-input",))
 
     def _judged(
-        self, load: Workload, code: int | None, ended: set[str], lost: set[str]
+        self, load: Workload, code: int | None, ended: dict[str, str], lost: dict[str, str]
     ) -> Findings:
         lines = read_ledger(load.root / "ledger")
-        found = judge(load, lines, killed=ended | lost, again=lost)
+        often = [
+            task for task, count in Counter(lost.values()).items() if count > MOST_INTERRUPTIONS
+        ]
+        found = judge(load, lines, given_up={*ended.values(), *often}, again=lost)
         if code not in (0, 5):
             found.broken.append(f"exit {code}: {last_words(load)}")
         left = [run.name for run in load.deck.glob("runs/*") if signal_marked(run.name, 0)]
@@ -74,6 +80,11 @@ def live_runs(load: Workload) -> list[Path]:
     runs = [run for run in load.deck.glob("runs/*") if read_started(run) and _is_held(run)]
     random.shuffle(runs)
     return runs
+
+
+def task_of(run: Path) -> str:
+    task: str = json.loads((run / "spec.json").read_text())["env"]["BATCHDECK_TASK"]
+    return task
 
 
 def _is_held(run: Path) -> bool:

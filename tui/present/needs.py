@@ -46,7 +46,9 @@ def urgent_count(view: DeckView) -> int:
 
 
 def _faults(view: DeckView) -> list[Need]:
-    return [] if view.fault is None else [Need(NeedKind.FAULT, "fault", view.fault, 0)]
+    found = [] if view.fault is None else [Need(NeedKind.FAULT, "fault", view.fault, 0)]
+    broken = (f"audit: {words}" for words in view.violations)
+    return found + [Need(NeedKind.FAULT, words, words, 0) for words in broken]
 
 
 def _asks(view: DeckView) -> list[Need]:
@@ -58,7 +60,8 @@ def _asks(view: DeckView) -> list[Need]:
 
 def _lost(view: DeckView) -> list[Need]:
     state = TurnState.LOST  # looked up once: this walks over every turn
-    lost = [turn for turn in view.turns.values() if turn.state is state]
+    asked = {ask.turn for ask in view.asks.values()}
+    lost = [turn for turn in view.turns.values() if turn.state is state and turn.id not in asked]
     return [
         Need(NeedKind.LOST, f"turn:{turn.id}", turn.error or "lost", turn.ended_ms or 0, turn.id)
         for turn in lost

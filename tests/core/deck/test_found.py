@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from batchdeck.core.commands import ReleaseHold, SetLimit
+from batchdeck.core.model.batch import BatchState
 from batchdeck.core.model.spec import TaskSpec
 from batchdeck.core.model.turn import TurnState
 from tests.support.builders import batch_spec, demo_agent
@@ -51,6 +52,7 @@ async def test_a_row_that_nobody_can_read_is_set_aside_and_the_rest_runs(
         await here.end(1)
         await here.end(3)
         assert here.puppets.begun == [1, 3]
+        assert here.view.batches["b"].state is BatchState.RUNNING, "one of its tasks is not done"
 
 
 async def test_what_needs_a_task_that_was_set_aside_goes_with_it(tmp_path: Path) -> None:
@@ -58,7 +60,7 @@ async def test_what_needs_a_task_that_was_set_aside_goes_with_it(tmp_path: Path)
     await closed_deck(tmp_path, [TaskSpec("T1", "a"), needing, TaskSpec("T3", "a")])
     change(tmp_path, "UPDATE tasks SET status = 'PERHAPS' WHERE id = 1")
     async with bench(tmp_path) as here:
-        assert "1 tasks that need them" in (here.view.banner or "")
+        assert "1 task that cannot do without them" in (here.view.banner or "")
         await here.deck.submit(SetLimit(name="global", value=4))
         await here.end(3)
         assert list(here.view.tasks) == [3]
