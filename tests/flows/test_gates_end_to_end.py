@@ -179,9 +179,7 @@ def test_a_limit_of_zero_closes_and_starts_again_where_it_stood(
     space.tell("T1")
     until(lambda: space.at_work() == ["T2"])
     assert remains(lambda: len(space.starts()) == 2, 0.2)
-    gates = space.run("why", "T3", "--json", code=0).json["gates"]
-    (shut,) = [found for found in gates if not found["open"]]
-    assert (shut["gate"], shut["limit"]) == (gate, 0)
+    assert space.shut_gates("T3") == [gate]
     space.run("limit", f"{limited.name}=2", code=0)
     until(lambda: space.starts()[2:] == ["T3"])
     finish(space, process, 2)
@@ -201,23 +199,18 @@ def task(space: Workspace, key: str, **fields: Any) -> dict[str, Any]:
     return {"id": key, "prompt": space.until_told(key), **fields}
 
 
-def shut_gates(space: Workspace, name: str) -> list[str]:
-    gates = space.run("why", name, "--json", code=0).json["gates"]
-    return [gate["gate"] for gate in gates if not gate["open"]]
-
-
 def waits_for(space: Workspace, name: str, gate: str) -> None:
     """A task has not begun, does not begin, and says why."""
-    assert shut_gates(space, name) == [gate]
+    assert space.shut_gates(name) == [gate]
     assert remains(lambda: name not in space.starts(), 0.2)
 
 
-@pytest.mark.parametrize("what", ["deck", "agent:wide", "batch:docs", "#2"])
+@pytest.mark.parametrize("what", ["deck", "#2"])
 def test_what_is_held_does_not_start_until_it_is_released(what: str, space: Workspace) -> None:
     process = run(space, task(space, "T1"), task(space, "T2", depends_on=["T1"]))
     space.run("hold", what, code=0)
     space.tell("T1")
-    until(lambda: shut_gates(space, "T2") == ["hold"])
+    until(lambda: space.shut_gates("T2") == ["hold"])
     waits_for(space, "T2", "hold")
     space.run("release", what, code=0)
     until(lambda: "T2" in space.starts())
@@ -282,7 +275,7 @@ def test_a_conversation_has_one_turn_at_a_time(space: Workspace) -> None:
 
 def test_a_retry_waits_for_its_time(space: Workspace) -> None:
     process = run(space, {"id": "T1", "prompt": "exit=3"}, task(space, "T2"), max_attempts=2)
-    until(lambda: "not_before" in shut_gates(space, "T1"))
+    until(lambda: "not_before" in space.shut_gates("T1"))
     assert space.starts().count("T1") == 1
     space.tell("T2")
     assert process.wait(20) == 5
@@ -302,7 +295,7 @@ def test_as_many_questions_as_the_operator_allows_stop_new_work(space: Workspace
     )
     until(lambda: space.status()["waiting"] == 1 and "T2" in space.starts())
     space.tell("T2")
-    until(lambda: not space.at_work() and shut_gates(space, "T3") == ["attention"])
+    until(lambda: not space.at_work() and space.shut_gates("T3") == ["attention"])
     waits_for(space, "T3", "attention")
     space.run("limit", "attention=2", code=0)
     until(lambda: "T3" in space.starts())

@@ -147,8 +147,7 @@ def test_while_the_prompt_is_open_a_slot_that_frees_is_seen_and_enter_just_sends
     assert time.monotonic() - ended < 0.5 + 0.5, "seen without a key"
     shown.press(ENTER)
     shown.until(lambda _: space.starts() == ["S1", "#2"])
-    (row,) = [r for r in space.run("turns", "--json").json if r["turn"] == "2"]
-    assert row["forced"] == []
+    assert space.turn("#2").forced == ()
 
 
 def test_another_process_that_raises_the_limit_frees_the_prompt_within_half_a_second(
@@ -169,8 +168,7 @@ def test_another_process_that_raises_the_limit_frees_the_prompt_within_half_a_se
     assert time.monotonic() - raised < 0.5
     shown.press(ENTER)
     shown.until(lambda _: space.starts() == ["S1", "#2"])
-    (row,) = [r for r in space.run("turns", "--json").json if r["turn"] == "2"]
-    assert row["forced"] == []
+    assert space.turn("#2").forced == ()
 
 
 def test_leaving_asks_what_becomes_of_what_runs_and_restores_the_terminal(

@@ -13,7 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from batchdeck.core.clock import SystemClock
+from batchdeck.core.deck.looking import look
 from batchdeck.core.executors.processes import signal_marked
+from batchdeck.core.model.turn import Turn, TurnState
+from batchdeck.core.paths import DeckPaths
+from batchdeck.core.rules.gates import evaluate, shut
+from batchdeck.core.view import DeckView
+from batchdeck.tui.cli.documents import status_document
 
 PROGRAM = Path(__file__).parent / "scripted_agent.py"
 COMMAND = Path(sys.executable).parent / "batchdeck"
@@ -157,8 +164,30 @@ class Workspace:
     def supervised(self) -> bool:
         return (self.deck / "control.sock").exists()
 
+    def view(self) -> DeckView:
+        """The deck as it is on disk, looked at from here: quicker than a process."""
+        with look(DeckPaths(self.deck)) as looking:
+            return looking.view(1_000)
+
     def status(self) -> Any:
-        return self.run("status", "--json", code=0).json
+        """The document of `status --json`."""
+        return status_document(self.view())
+
+    def turn(self, name: str) -> Turn:
+        """A task's latest turn, or `#TURN`."""
+        view = self.view()
+        if name.startswith("#"):
+            return view.turns[int(name[1:])]
+        (number,) = (task.turn for task in view.tasks.values() if task.key == name)
+        assert number is not None
+        return view.turns[number]
+
+    def shut_gates(self, name: str) -> list[str]:
+        """The gates that `why` names as shut."""
+        turn = self.turn(name)
+        if turn.state is not TurnState.QUEUED:
+            return []
+        return [str(g.name) for g in shut(evaluate(turn, self.view(), SystemClock().now_ms()))]
 
     # -- the ledger
 
