@@ -8,12 +8,15 @@ from batchdeck.tui.action import LIMITED, ON_TURN, ROWS, Action, Focus
 _CHOOSE_LIMIT = "choose a status or an agent first (tab), or L for all limits"
 _CHOOSE_TURN = "choose a turn first (tab)"
 _ON_TURN_OR_AGENT = ON_TURN | {Focus.AGENTS}
+_MARKED = frozenset({Focus.TURNS, Focus.QUEUE})
+_QUEUE = frozenset({Focus.QUEUE})
 
 # fmt: off
 _LOOKING = (
     Action("open", "open", "enter", "look",
            "Open the turn, or show the turns of this status or agent.",
-           ROWS, "choose a row first (tab)", reasons.no_row, in_bar=True),
+           ROWS | {Focus.QUEUE, Focus.LIMITS}, "choose a row first (tab)", reasons.no_row,
+           in_bar=True),
     Action("why", "why", "w", "look",
            "Show every gate that keeps this turn waiting, and what would free it.",
            ON_TURN, _CHOOSE_TURN, reasons.no_turn, in_bar=True),
@@ -22,6 +25,8 @@ _LOOKING = (
            off=reasons.nothing_needed, in_bar=True),
     Action("filter", "filter", "slash", "look",
            "Show only some turns: status:READY agent:coder !text.", in_bar=True),
+    Action("queue", "queue", "Q", "look",
+           "Show the queue in the order of service, and operate on it."),
     Action("events", "events", "e", "look", "Show what happened, the latest last."),
     Action("copy", "copy", "y", "look",
            "Copy the row under the cursor, or the output that is marked."),
@@ -42,6 +47,30 @@ _ON_TURNS = (
            "Start this task again; its attempts are counted anew.",
            ON_TURN, _CHOOSE_TURN, reasons.not_retryable, changes=True),
 )
+_SEVERAL = (
+    Action("mark", "mark", "space", "turn",
+           "Mark this turn: the keys are then about all that are marked.",
+           _MARKED, _CHOOSE_TURN, reasons.no_row, in_bar=True, in_palette=False),
+    Action("mark.all", "mark all", "V", "turn", "Mark every turn that is shown, or none.",
+           _MARKED, _CHOOSE_TURN, reasons.no_row),
+    Action("undo", "undo", "u", "deck",
+           "Take the latest change back: a limit, a move, a hold, a deletion.", changes=True),
+)
+_ON_QUEUE = (
+    Action("queue.up", "move up", "K,shift+up", "queue",
+           "Move it up among its agent's turns.", _QUEUE, off=reasons.no_turn, changes=True,
+           own_shown="K"),
+    Action("queue.down", "move down", "J,shift+down", "queue",
+           "Move it down among its agent's turns.", _QUEUE, off=reasons.no_turn, changes=True,
+           own_shown="J"),
+    Action("queue.now", "send now", "f", "queue",
+           "Start it past the limits that are full; asks first.", _QUEUE,
+           off=reasons.not_one, changes=True, in_bar=True),
+    Action("queue.merge", "merge", "c", "queue", "Make one message of those that are marked.",
+           _QUEUE, off=reasons.not_mergeable, changes=True, in_bar=True),
+    Action("queue.retarget", "give to", "a", "queue", "Give it to another agent.", _QUEUE,
+           off=reasons.no_turn, changes=True, in_bar=True),
+)
 _LIMITS = (
     Action("limit.raise", "limit", "plus", "limits",
            "Raise the limit under the cursor; what that starts is shown first.",
@@ -53,6 +82,8 @@ _LIMITS = (
            "Give the limit under the cursor a number; 0 closes it.",
            LIMITED, _CHOOSE_LIMIT, reasons.no_limit, changes=True, in_palette=False,
            own_shown="0 to 9"),
+    Action("limits", "all limits", "L", "limits",
+           "Show every limit with what waits behind it, and change it there."),
     Action("limit.none", "no limit", "n", "limits",
            "Take the limit under the cursor away: the next wider one applies.",
            LIMITED, _CHOOSE_LIMIT, reasons.no_limit, changes=True),
@@ -79,7 +110,15 @@ _PROGRAM = (
 )
 # fmt: on
 
-ACTIONS: tuple[Action, ...] = (*_LOOKING, *_ON_TURNS, *_LIMITS, *_DECK, *_PROGRAM)
+ACTIONS: tuple[Action, ...] = (
+    *_LOOKING,
+    *_ON_TURNS,
+    *_SEVERAL,
+    *_ON_QUEUE,
+    *_LIMITS,
+    *_DECK,
+    *_PROGRAM,
+)
 """In the order in which the action bar and help name them."""
 
 BY_ID = {action.id: action for action in ACTIONS}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 from rich.text import Text
@@ -16,35 +15,25 @@ from batchdeck.core.clock import Clock, SystemClock
 from batchdeck.core.commands import Drain, Receipt
 from batchdeck.core.errors import BatchdeckError
 from batchdeck.core.model.ask import Ask
-from batchdeck.core.model.turn import Turn
 from batchdeck.core.port import Deck
 from batchdeck.core.view import DeckView
-from batchdeck.tui.action import Focus
-from batchdeck.tui.commanding import CommandingApp
 from batchdeck.tui.failing import ReportCrash
 from batchdeck.tui.leaving import How, Leave
+from batchdeck.tui.opening import OpeningApp
 from batchdeck.tui.palette import DeckCommands
-from batchdeck.tui.present.addressee import of_agent, of_turn
 from batchdeck.tui.present.cells import Tone
 from batchdeck.tui.present.queues import Queues
 from batchdeck.tui.present.scene import Scene
-from batchdeck.tui.screens.compose import ComposeScreen
-from batchdeck.tui.screens.confirm import ConfirmScreen
 from batchdeck.tui.screens.deck import DeckScreen
-from batchdeck.tui.screens.events import EventsScreen
-from batchdeck.tui.screens.help import HelpScreen
 from batchdeck.tui.screens.leave import LeaveScreen
 from batchdeck.tui.screens.live import LiveModal, LiveScreen
-from batchdeck.tui.screens.needs import NeedsScreen
-from batchdeck.tui.screens.turn import TurnScreen
-from batchdeck.tui.screens.why import WhyScreen
 from batchdeck.tui.settings import ScreenSettings
 
 VIEW_REST_SECONDS = 0.1
 """The screen takes a new view at most ten times a second."""
 
 
-class DeckApp(CommandingApp):
+class DeckApp(OpeningApp):
     """The dashboard of a deck that is open; `run_async` returns how the operator left.
 
     Args:
@@ -71,8 +60,7 @@ class DeckApp(CommandingApp):
         super().__init__(deck)
         self.clock = clock or SystemClock()
         self.report_crash = report_crash
-        self.drafts: dict[str, str] = {}
-        """What is written and not sent, by whom it is for."""
+        self.drafts = {}
         self._queues = Queues()
         self._tick: Timer | None = None
         self._leaves_when_drained = False
@@ -134,42 +122,6 @@ class DeckApp(CommandingApp):
             self.bell()
         if before.revision:
             self.say(_ask_words(fresh[-1], self.scene()), Tone.NEEDS)
-
-    # screens
-
-    def open(self, screen: Screen[Any], then: Callable[[Any], None] | None = None) -> None:
-        """Puts a screen over the others, with the latest scene."""
-        if isinstance(screen, LiveScreen | LiveModal):
-            screen.set_reactive(type(screen).scene, self.scene())
-        self.push_screen(screen, then)
-
-    def write_to(self, agent: str, turn: Turn | None = None) -> None:
-        addressee = of_agent(agent) if turn is None else of_turn(turn, self.scene())
-        self.open(ComposeScreen(addressee, self.drafts.get(addressee.to, "")))
-
-    def open_turn(self, turn_id: int) -> None:
-        self.open(TurnScreen(turn_id))
-
-    def open_why(self, turn_id: int) -> None:
-        self.open(WhyScreen(turn_id))
-
-    def open_needs(self) -> None:
-        self.open(NeedsScreen())
-
-    def open_events(self) -> None:
-        self.open(EventsScreen())
-
-    def open_help(self, focus: Focus) -> None:
-        self.open(HelpScreen(focus))
-
-    def ask_first(self, question: str, detail: str, word: str, do: Callable[[], object]) -> None:
-        """Does something only after a person has said yes."""
-
-        def then(sure: bool | None) -> None:
-            if sure:
-                do()
-
-        self.open(ConfirmScreen(question, detail, word), then)
 
     # leaving
 

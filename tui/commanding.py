@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Sequence
 
 from textual import work
 from textual.reactive import reactive
 
 from batchdeck.core.commands import Command, Receipt, SetLimit
 from batchdeck.core.errors import BatchdeckError
+from batchdeck.core.model.conversation import Role
+from batchdeck.core.model.turn import DECIDES_TASK, Turn
 from batchdeck.core.port import Deck
 from batchdeck.core.view import DeckView
 from batchdeck.tui.asked_limits import AskedLimits
 from batchdeck.tui.dressing import DressedApp
 from batchdeck.tui.driver import driver_for_terminal
 from batchdeck.tui.present.cells import Tone
-from batchdeck.tui.present.receipts import limit_changed_words, refused_words
+from batchdeck.tui.present.receipts import bulk_words, limit_changed_words, refused_words
 from batchdeck.tui.screens.live import is_up
+from batchdeck.tui.undoing import Undo, UndoStack, needs_text, undo_of
+
+_AT_ONCE = 20
+"""Commands of one bulk action that are under way together."""
 
 
 class CommandingApp(DressedApp):
@@ -33,15 +40,49 @@ class CommandingApp(DressedApp):
         super().__init__(driver_class=driver_for_terminal())
         self.deck = deck
         self.asked_limits = AskedLimits()
+        self._undos = UndoStack()
 
     @work(group="commands")
-    async def submit(self, command: Command, then: Callable[[Receipt], None]) -> None:
+    async def submit(
+        self, command: Command, then: Callable[[Receipt], None], can_undo: bool = True
+    ) -> None:
         """Has a command carried out, and hands its receipt on."""
+        receipt, undo = await self._sent(command)
+        if undo is not None and can_undo:
+            self._undos.note([undo])
+        then(receipt)
+
+    @work(group="commands")
+    async def submit_all(
+        self, commands: Sequence[Command], then: Callable[[Sequence[Receipt]], None]
+    ) -> None:
+        """Has several commands carried out in their order, as one change."""
+        answers: list[tuple[Receipt, Undo | None]] = []
+        for start in range(0, len(commands), _AT_ONCE):
+            sent = (self._sent(command) for command in commands[start : start + _AT_ONCE])
+            answers += await asyncio.gather(*sent)
+        self._undos.note([undo for _, undo in answers if undo is not None])
+        then([receipt for receipt, _ in answers])
+
+    async def _sent(self, command: Command) -> tuple[Receipt, Undo | None]:
+        view = self.deck.view
         try:
+            about = needs_text(command, view)
+            text = None if about is None else await self.text_of(about)
             receipt = await self.deck.submit(command)
         except BatchdeckError as failure:
-            receipt = Receipt(accepted=False, error=failure.code, message=failure.message)
-        then(receipt)
+            return Receipt(accepted=False, error=failure.code, message=failure.message), None
+        return receipt, undo_of(command, view, text) if receipt.accepted else None
+
+    async def text_of(self, turn: Turn) -> str:
+        """What a queued turn will tell its agent."""
+        messages = await self.deck.messages(turn.conversation)
+        said = [m for m in messages if m.role is Role.OPERATOR]
+        own = [m.text for m in said if m.turn == turn.id]
+        if own:
+            return own[-1]
+        is_prompt = turn.trigger in DECIDES_TASK and said
+        return said[0].text if is_prompt else turn.title
 
     def carry_out(self, command: Command, done: str) -> None:
         """Has a command carried out, and says that it is done or why not."""
@@ -50,6 +91,15 @@ class CommandingApp(DressedApp):
             self.tell(receipt, done)
 
         self.submit(command, tell)
+
+    def carry_out_all(self, commands: Sequence[Command], done: str) -> None:
+        """Has commands carried out, and says for how many it worked; `done` is for one."""
+
+        def tell(receipts: Sequence[Receipt]) -> None:
+            words, tone = bulk_words(receipts, done)
+            self.say(words, tone)
+
+        self.submit_all(commands, tell)
 
     def set_limit(self, name: str, value: int | None) -> None:
         """Sets a limit, and tells the number before and after."""
@@ -61,6 +111,16 @@ class CommandingApp(DressedApp):
             self.tell(receipt, limit_changed_words(name, receipt, before, value))
 
         self.submit(SetLimit(name=name, value=value, origin="screen"), tell)
+
+    def undo(self) -> None:
+        """Takes the latest change back, and says what that was."""
+        undo = self._undos.pop()
+        if undo is None:
+            self.say("undo: there is nothing to take back", Tone.ALERT)
+            return
+        words = f"undone: {undo.words}"
+        for command in undo.commands:
+            self.submit(command, lambda receipt: self.tell(receipt, words), can_undo=False)
 
     # notices
 

@@ -53,8 +53,10 @@ def _fault(action_id: str, keys: object, good: Mapping[str, str]) -> str | None:
 def _taken(action_id: str, good: Mapping[str, str]) -> dict[str, str]:
     """Which action has each key, apart from `action_id` itself."""
     taken = dict.fromkeys(_MOVES, "a move")
+    where = BY_ID[action_id].where
     for action in ACTIONS:
-        if action.id != action_id:
+        # a key may mean one thing in the queue and another one elsewhere
+        if action.id != action_id and not where.isdisjoint(action.where):
             keys = good.get(action.id, action.keys)
             taken.update(dict.fromkeys(_split(keys), action.id))
     return taken

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from batchdeck.core.commands import Drain, PutHold, ReleaseHold, RetryTask, StopTurn
-from batchdeck.core.model.turn import Turn, TurnState
+from batchdeck.core.commands import Drain, PutHold, ReleaseHold
 from batchdeck.tui.action import Focus, Standpoint
+from batchdeck.tui.deed import Deed
 from batchdeck.tui.present.cells import Tone
 from batchdeck.tui.present.turns import state_word, what
+from batchdeck.tui.queue_deeds import QUEUE_DEEDS
+from batchdeck.tui.turn_deeds import TURN_DEEDS
 
 if TYPE_CHECKING:
     from batchdeck.tui.screens.acting import ActingScreen, Step
-
-Deed = Callable[["ActingScreen", Standpoint], None]
 
 
 def perform(screen: ActingScreen, action_id: str, at: Standpoint) -> None:
@@ -23,6 +22,9 @@ def perform(screen: ActingScreen, action_id: str, at: Standpoint) -> None:
 
 
 def _open(screen: ActingScreen, at: Standpoint) -> None:
+    if at.focus is Focus.QUEUE and at.turn is not None:
+        screen.edit(at.turn)
+        return
     if at.focus is Focus.TURNS and at.turn is not None:
         screen.deck_app.open_turn(at.turn.id)
         return
@@ -32,14 +34,6 @@ def _open(screen: ActingScreen, at: Standpoint) -> None:
     elif at.agent is not None:
         screen.set_filter(f"agent:{at.agent}")
     screen.go_to(Focus.TURNS)
-
-
-def _message(screen: ActingScreen, at: Standpoint) -> None:
-    app = screen.deck_app
-    if at.focus is Focus.AGENTS and at.agent is not None:
-        app.write_to(at.agent)
-    elif at.turn is not None:
-        app.write_to(f"c{at.turn.conversation}", at.turn)
 
 
 def _why(screen: ActingScreen, at: Standpoint) -> None:
@@ -57,52 +51,6 @@ def _limit(step: Step) -> Deed:
 
 def _type(screen: ActingScreen, at: Standpoint) -> None:
     _limit(lambda change, view: change.typing(view, at.key))(screen, at)
-
-
-def _stop(screen: ActingScreen, at: Standpoint) -> None:
-    if at.turn is None:
-        return
-    turn, app = at.turn, screen.deck_app
-    word, past = ("Cancel", "cancelled") if turn.state is TurnState.QUEUED else ("Stop", "stopped")
-    name = f"#{turn.id} {screen.scene.name_of(turn)}"
-    app.ask_first(
-        f"{word} {name}?",
-        f"{turn.agent}: {what(turn, screen.scene)}",
-        word,
-        lambda: app.carry_out(StopTurn(turn=turn.id), f"{name} is {past}"),
-    )
-
-
-def _retry(screen: ActingScreen, at: Standpoint) -> None:
-    if at.turn is None or at.turn.task is None:
-        return
-    task = at.view.tasks[at.turn.task]
-    screen.deck_app.carry_out(RetryTask(task=task.name), f"{task.key} is queued again")
-
-
-def _hold(screen: ActingScreen, at: Standpoint) -> None:
-    if at.focus is Focus.AGENTS:
-        what_to_hold, name = f"agent:{at.agent}", f"agent {at.agent}"
-        is_held = what_to_hold in at.view.holds
-    elif at.turn is not None:
-        what_to_hold, name = f"turn:{at.turn.id}", f"#{at.turn.id}"
-        is_held = _is_held(at, at.turn)
-    else:
-        return
-    _put_or_release(screen, what_to_hold, name, is_held)
-
-
-def _is_held(at: Standpoint, turn: Turn) -> bool:
-    # releasing a turn authorises it too
-    return turn.held_by is not None or not turn.authorised or f"turn:{turn.id}" in at.view.holds
-
-
-def _put_or_release(screen: ActingScreen, what_to_hold: str, name: str, is_held: bool) -> None:
-    app = screen.deck_app
-    if is_held:
-        app.carry_out(ReleaseHold(what=what_to_hold), f"{name} is released")
-    else:
-        app.carry_out(PutHold(what=what_to_hold), f"{name} is held: h releases it")
 
 
 def _hold_deck(screen: ActingScreen, at: Standpoint) -> None:
@@ -136,20 +84,21 @@ def _copy(screen: ActingScreen, at: Standpoint) -> None:
         screen.say("copy: there is nothing to copy here", Tone.ALERT)
 
 
+def _open_named(action_id: str) -> Deed:
+    return lambda screen, at: screen.deck_app.open_named(action_id)
+
+
 _DEEDS: dict[str, Deed] = {
     "open": _open,
-    "message": _message,
     "why": _why,
+    "limits": _open_named("limits"),
     "limit.raise": _limit(lambda change, view: change.stepped(view, 1)),
     "limit.lower": _limit(lambda change, view: change.stepped(view, -1)),
     "limit.type": _type,
     "limit.none": _limit(lambda change, view: change.without_limit(view)),
-    "stop": _stop,
-    "hold": _hold,
-    "retry": _retry,
-    "needs": lambda screen, at: screen.deck_app.open_needs(),
+    "needs": _open_named("needs"),
     "filter": lambda screen, at: screen.ask_filter(),
-    "events": lambda screen, at: screen.deck_app.open_events(),
+    "events": _open_named("events"),
     "copy": _copy,
     "deck.hold": _hold_deck,
     "deck.drain": _drain,
@@ -159,4 +108,8 @@ _DEEDS: dict[str, Deed] = {
     "previous_part": lambda screen, at: screen.go_on(-1),
     "back": lambda screen, at: screen.go_back(),
     "leave": lambda screen, at: screen.deck_app.leave(),
+    "undo": lambda screen, at: screen.deck_app.undo(),
+    "queue": _open_named("queue"),
+    **TURN_DEEDS,
+    **QUEUE_DEEDS,
 }

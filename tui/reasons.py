@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from batchdeck.core.model.task import COMPLETED
-from batchdeck.core.model.turn import ENDED, LIVE, Turn, TurnState
+from batchdeck.core.model.turn import DECIDES_TASK, ENDED, LIVE, Turn, TurnState
 from batchdeck.core.view import DeckView
 from batchdeck.tui.action import Focus, Standpoint
 from batchdeck.tui.present.needs import needs
@@ -20,6 +20,8 @@ def no_turn(at: Standpoint) -> str | None:
 def no_row(at: Standpoint) -> str | None:
     if at.focus in (Focus.TURNS, Focus.QUEUE):
         return "there is no turn here" if at.turn is None else None
+    if at.focus is Focus.LIMITS:
+        return "change the limit first (+ - or a number), enter then applies it"
     if at.focus is Focus.STATUS:
         return "there is no status here" if at.status is None else None
     return "there is no agent here" if at.agent is None else None
@@ -42,7 +44,7 @@ def not_stoppable(at: Standpoint) -> str | None:
 
 
 def not_retryable(at: Standpoint) -> str | None:
-    return _for_none(at, why_not_retryable)
+    return _for_none(at, _why_not_retryable)
 
 
 def not_holdable(at: Standpoint) -> str | None:
@@ -67,13 +69,35 @@ def stoppable(turn: Turn, view: DeckView) -> bool:
     return _why_not_stoppable(turn, view) is None
 
 
+def holdable(turn: Turn, view: DeckView) -> bool:
+    return _why_not_holdable(turn, view) is None
+
+
+def retryable(turn: Turn, view: DeckView) -> bool:
+    return _why_not_retryable(turn, view) is None
+
+
+def not_mergeable(at: Standpoint) -> str | None:
+    if len(at.marked) < 2:
+        return "mark two or more messages first (space)"
+    if any(turn.trigger in DECIDES_TASK for turn in at.marked):
+        return "only messages can be merged, not the turns of tasks"
+    return None
+
+
+def not_one(at: Standpoint) -> str | None:
+    if len(at.marked) > 1:
+        return "one at a time; esc takes the marks away"
+    return no_row(at)
+
+
 def _why_not_stoppable(turn: Turn, view: DeckView) -> str | None:
     if turn.state in ENDED:
         return f"#{turn.id} has ended: {turn.state}"
     return f"#{turn.id} is being stopped already" if turn.state is TurnState.STOPPING else None
 
 
-def why_not_retryable(turn: Turn, view: DeckView) -> str | None:
+def _why_not_retryable(turn: Turn, view: DeckView) -> str | None:
     task = None if turn.task is None else view.tasks.get(turn.task)
     if task is None:
         return f"#{turn.id} is a message, not a task; m writes it again"

@@ -34,7 +34,7 @@ def test_a_key_that_cannot_be_used_is_reported(keymap: dict[str, str], fault: st
 @pytest.mark.anyio
 async def test_a_remapped_key_acts_and_help_shows_it() -> None:
     settings = ScreenSettings(keymap={"why": "f6", "halp": "f1"})
-    async with shown(StubDeck(busy_view()), (120, 60), settings) as (app, pilot):
+    async with shown(StubDeck(busy_view()), (120, 90), settings) as (app, pilot):
         await until_shown(pilot, "there is no action 'halp'")
         await pilot.press("f6")
         await until_shown(pilot, "It does not wait for a slot")

@@ -16,6 +16,7 @@ from batchdeck.core.commands import (
 )
 from batchdeck.core.model.event import Event
 from batchdeck.core.model.turn import TurnState
+from batchdeck.tui.action import Focus
 from batchdeck.tui.actions import ACTIONS, BY_ID
 from batchdeck.tui.performing import _DEEDS
 from batchdeck.tui.screens.deck import DeckScreen
@@ -35,8 +36,9 @@ def on_turn(deck_app: object, turn_id: int) -> None:
 
 def test_every_action_of_the_registry_has_a_deed_and_a_key_of_its_own() -> None:
     assert set(_DEEDS) == set(BY_ID)
-    keys = [key for action in ACTIONS for key in action.keys.split(",")]
-    assert len(keys) == len(set(keys))
+    for part in Focus:
+        keys = [key for a in ACTIONS if part in a.where for key in a.keys.split(",")]
+        assert len(keys) == len(set(keys)), part
     assert all(action.help.endswith(".") for action in ACTIONS)
 
 
@@ -203,7 +205,7 @@ async def test_the_filter_follows_each_letter_and_is_kept_until_escape() -> None
 
 
 async def test_help_shows_every_key_and_finds_by_words() -> None:
-    async with shown(StubDeck(busy_view()), (120, 60)) as (app, pilot):
+    async with shown(StubDeck(busy_view()), (120, 90)) as (app, pilot):
         await pilot.press("question_mark")
         await until_shown(pilot, "Show every key.")
         text = screen_text(app)

@@ -38,11 +38,13 @@ def place_columns(columns: Sequence[Column], room: int) -> tuple[Placed, ...]:
     while _needed(columns, kept) > room and any(columns[index].drop for index in kept):
         kept.remove(max(kept, key=lambda index: columns[index].drop))
     spare = max(0, room - _needed(columns, kept))
-    return tuple(Placed(index, _stretched(columns[index], spare)) for index in kept)
-
-
-def _stretched(column: Column, spare: int) -> int:
-    return column.width if column.most is None else min(column.most, column.width + spare)
+    placed: list[Placed] = []
+    for index in kept:
+        column = columns[index]
+        more = 0 if column.most is None else min(spare, column.most - column.width)
+        spare -= more
+        placed.append(Placed(index, column.width + more))
+    return tuple(placed)
 
 
 def _needed(columns: Sequence[Column], kept: Sequence[int]) -> int:

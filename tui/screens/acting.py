@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from time import monotonic
 
 from textual.binding import Binding, BindingType
 
+from batchdeck.core.model.turn import Turn
 from batchdeck.core.view import DeckView
 from batchdeck.tui.action import Action, Focus, Standpoint, why_off
 from batchdeck.tui.actions import ACTIONS, BY_ID
@@ -22,12 +23,16 @@ Step = Callable[[LimitChange, DeckView], "LimitChange | str"]
 _ECHO_SECONDS = 0.3
 _SPOKEN = {"limit.raise": ("+ -", "limit")}
 """Two actions that the bar shows as one."""
-LIMIT_ACTIONS = tuple(action.id for action in ACTIONS if action.group == "limits")
 
 
-def bindings_of(*left_out: str) -> list[BindingType]:
-    """The bindings of all actions but some."""
-    return [b for action in ACTIONS if action.id not in left_out for b in _bindings_of(action)]
+def bindings_of(parts: Collection[Focus], *left_out: str) -> list[BindingType]:
+    """The bindings of all actions but some that a screen with these parts has."""
+    return [
+        binding
+        for action in ACTIONS
+        if action.id not in left_out and not action.where.isdisjoint(parts)
+        for binding in _bindings_of(action)
+    ]
 
 
 def _bindings_of(action: Action) -> list[BindingType]:
@@ -66,6 +71,22 @@ class ActingScreen(LiveScreen[None]):
 
     def go_back(self) -> None:
         """One layer back."""
+
+    def mark(self) -> None:
+        """Marks what is under the cursor."""
+
+    def mark_all(self) -> None:
+        """Marks all that is shown, or nothing."""
+
+    def unmark(self) -> bool:
+        """Takes all marks away; whether there was one."""
+        return False
+
+    def expect_order(self) -> None:
+        """Rows will change their places because the operator wants it."""
+
+    def edit(self, turn: Turn) -> object:
+        """Opens the text of a queued turn."""
 
     def ask_filter(self) -> None:
         """Lets the operator write a filter."""

@@ -10,16 +10,15 @@ from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.content import Content
 from textual.widget import Widget
-from textual.widgets import Static
 
 from batchdeck.core.model.limit import GLOBAL, agent_limit, status_limit
 from batchdeck.tui.action import DECK_PARTS, Focus, Standpoint
 from batchdeck.tui.present.statuses import StatusRow
 from batchdeck.tui.screens.acting import bindings_of, hints_for
 from batchdeck.tui.screens.changing import ChangingScreen
+from batchdeck.tui.screens.filtering import FilteringScreen
 from batchdeck.tui.widgets.action_bar import ActionBar
 from batchdeck.tui.widgets.agent_table import AgentTable
-from batchdeck.tui.widgets.filter_bar import FilterBar
 from batchdeck.tui.widgets.headline import Headline
 from batchdeck.tui.widgets.limit_panel import LimitPanel
 from batchdeck.tui.widgets.output_pane import OutputPane
@@ -28,13 +27,12 @@ from batchdeck.tui.widgets.turn_table import TurnTable
 from batchdeck.tui.widgets.virtual_table import VirtualTable
 
 
-class DeckScreen(ChangingScreen):
+class DeckScreen(ChangingScreen, FilteringScreen):
     """The parts stand side by side where there is room; else the one with the focus is shown."""
 
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (104, "-wide")]  # noqa: RUF012
-    VERTICAL_BREAKPOINTS = [(0, "-short"), (18, "-middling"), (30, "-tall")]  # noqa: RUF012
     AUTO_FOCUS = "TurnTable"
-    BINDINGS: ClassVar[list[BindingType]] = bindings_of()
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(DECK_PARTS)
 
     def compose(self) -> ComposeResult:
         yield Headline(id="headline").data_bind(DeckScreen.scene)
@@ -43,9 +41,7 @@ class DeckScreen(ChangingScreen):
             yield AgentTable(id="agents").data_bind(DeckScreen.scene)
         yield TurnTable(id="turns").data_bind(DeckScreen.scene)
         yield OutputPane(self.deck_app.deck.output, id="output").data_bind(DeckScreen.scene)
-        with Horizontal(id="filtering"):
-            yield Static(" filter ", markup=False)
-            yield FilterBar(id="filter")
+        yield from self.compose_filter()
         yield LimitPanel().data_bind(DeckScreen.scene)
         yield ActionBar(id="bar")
 
@@ -69,15 +65,6 @@ class DeckScreen(ChangingScreen):
     def _open_row(self) -> None:
         self.action_do("open")
 
-    @on(FilterBar.Written)
-    def _filter_as_written(self, message: FilterBar.Written) -> None:
-        self.set_filter(message.text)
-
-    @on(FilterBar.Done)
-    def _filter_done(self) -> None:
-        self.query_one("#filtering").remove_class("-open")
-        self.go_to(Focus.TURNS)
-
     # where the operator is
 
     @property
@@ -93,6 +80,7 @@ class DeckScreen(ChangingScreen):
             view=self.scene.view,
             focus=self.part,
             turn=turns.turn,
+            marked=turns.marked_turns if self.part is Focus.TURNS else (),
             agent=agent,
             status=status,
             limit=_limit_of(self.part, agent, status),
@@ -111,16 +99,11 @@ class DeckScreen(ChangingScreen):
         here = parts.index(self.part) if self.part in parts else 0
         self.go_to(parts[(here + steps) % len(parts)])
 
-    def go_back(self) -> None:
-        self.set_filter("")
+    def leave_screen(self) -> None:
         self.go_to(Focus.TURNS)
 
-    def set_filter(self, text: str) -> None:
-        self.query_one(TurnTable).filter_text = text
-
-    def ask_filter(self) -> None:
-        self.query_one("#filtering").add_class("-open")
-        self.query_one(FilterBar).open(self.query_one(TurnTable).filter_text)
+    def filter_done(self) -> None:
+        self.go_to(Focus.TURNS)
 
     def _show_part(self, part: Focus) -> None:
         """Sets the classes by which the style sheet folds away what does not fit."""

@@ -15,7 +15,7 @@ from batchdeck.tui.present.cells import Row
 from batchdeck.tui.present.columns import ANY_WIDTH, Column
 from batchdeck.tui.present.happenings import event_row
 from batchdeck.tui.present.scene import Scene
-from batchdeck.tui.screens.acting import LIMIT_ACTIONS, ActingScreen, bindings_of, hints_for
+from batchdeck.tui.screens.acting import ActingScreen, bindings_of, hints_for
 from batchdeck.tui.widgets.action_bar import ActionBar
 from batchdeck.tui.widgets.headline import Headline
 from batchdeck.tui.widgets.virtual_table import VirtualTable
@@ -29,7 +29,7 @@ _COLUMNS = (
     Column("task", 10, drop=2),
     Column("what", 24, most=ANY_WIDTH),
 )
-_LEFT_OUT = (*LIMIT_ACTIONS, "filter", "events", "next_part", "previous_part")
+_LEFT_OUT = ("mark", "mark.all", "filter", "events", "next_part", "previous_part")
 
 
 class EventTable(VirtualTable[int]):
@@ -38,7 +38,7 @@ class EventTable(VirtualTable[int]):
 
 class EventsScreen(ActingScreen):
     AUTO_FOCUS = "EventTable"
-    BINDINGS: ClassVar[list[BindingType]] = bindings_of(*_LEFT_OUT)
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of((Focus.TURNS,), *_LEFT_OUT)
 
     def __init__(self) -> None:
         super().__init__()

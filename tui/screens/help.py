@@ -17,6 +17,7 @@ from batchdeck.tui.screens.live import LiveModal
 
 _GROUPS = {
     "turn": "The turn under the cursor",
+    "queue": "In the queue (Q)",
     "limits": "Limits",
     "look": "Looking",
     "deck": "The deck",

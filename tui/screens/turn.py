@@ -18,20 +18,20 @@ from batchdeck.tui.present.fitting import inert, short_path
 from batchdeck.tui.present.happenings import clock_time
 from batchdeck.tui.present.scene import Scene
 from batchdeck.tui.present.turns import state_word, turn_symbol, turn_time, turn_tone, what
-from batchdeck.tui.screens.acting import LIMIT_ACTIONS, ActingScreen, bindings_of, hints_for
+from batchdeck.tui.screens.acting import ActingScreen, bindings_of, hints_for
 from batchdeck.tui.screens.deck import DeckScreen
 from batchdeck.tui.widgets.action_bar import ActionBar
 from batchdeck.tui.widgets.headline import Headline
 from batchdeck.tui.widgets.output_pane import OutputPane
 from batchdeck.tui.widgets.ring_log import RingLog
 
-_LEFT_OUT = ("open", *LIMIT_ACTIONS, "filter")
+_LEFT_OUT = ("mark", "mark.all", "open", "filter")
 
 
 class TurnScreen(ActingScreen):
     VERTICAL_BREAKPOINTS = DeckScreen.VERTICAL_BREAKPOINTS
     AUTO_FOCUS = "OutputPane"
-    BINDINGS: ClassVar[list[BindingType]] = bindings_of(*_LEFT_OUT)
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of((Focus.TURNS,), *_LEFT_OUT)
 
     def __init__(self, turn_id: int) -> None:
         super().__init__()

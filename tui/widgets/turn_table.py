@@ -1,6 +1,8 @@
-"""The turns: what runs, what waits and for what, what has ended."""
+"""Turns as rows: by default what runs, what waits and for what, what has ended."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 
 from textual.content import Content
 from textual.reactive import reactive
@@ -12,7 +14,7 @@ from batchdeck.tui.present.filtering import Filter, read_filter
 from batchdeck.tui.present.scene import EMPTY_SCENE, Scene
 from batchdeck.tui.present.turn_order import TurnOrder
 from batchdeck.tui.present.turns import turn_row
-from batchdeck.tui.widgets.virtual_table import VirtualTable
+from batchdeck.tui.widgets.marking_table import MarkingTable
 
 _COLUMNS = (
     Column("", 1),
@@ -26,21 +28,43 @@ _COLUMNS = (
 )
 
 
-class TurnTable(VirtualTable[int]):
+class TurnTable(MarkingTable[int]):
+    """Args:
+    draw: The cells of one turn's row.
+    always: A filter that holds whatever else is asked for.
+    """
+
     scene: reactive[Scene] = reactive(EMPTY_SCENE, repaint=False)
     filter_text: reactive[str] = reactive("", repaint=False)
 
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(_COLUMNS, id=id)
+    def __init__(
+        self,
+        columns: Sequence[Column] = _COLUMNS,
+        draw: Callable[[Turn, Scene], Row] = turn_row,
+        *,
+        title: str = "turns",
+        always: str = "",
+        id: str | None = None,
+    ) -> None:
+        super().__init__(columns, id=id)
+        self._draw_turn = draw
+        self._title, self._always = title, always
         self._order = TurnOrder()
         self._ids: list[int] = []
         self.filter = Filter()
-        self.border_title = Content("turns")
+        self.border_title = Content(title)
+        self._refilter()
 
     @property
     def turn(self) -> Turn | None:
         """The turn under the cursor."""
         return None if self.cursor_key is None else self.scene.view.turns.get(self.cursor_key)
+
+    @property
+    def marked_turns(self) -> tuple[Turn, ...]:
+        """The marked turns, in the order in which they stand."""
+        turns = self.scene.view.turns
+        return tuple(turns[key] for key in self.marked if key in turns)
 
     def watch_scene(self, scene: Scene) -> None:
         if self._order.update(scene.view):
@@ -48,29 +72,38 @@ class TurnTable(VirtualTable[int]):
         self._renew()
 
     def watch_filter_text(self) -> None:
-        self.filter = read_filter(self.filter_text)
-        self._order.refilter(self.filter)
-        self._ids = self._order.ids
-        self.empty_words = (
-            "no turn passes the filter (esc clears it)" if self.filter else "no turns yet"
-        )
+        self._refilter()
         self._renew()
 
+    def _refilter(self) -> None:
+        self.filter = read_filter(self.filter_text)
+        self._order.refilter(read_filter(f"{self._always} {self.filter_text}"))
+        self._ids = self._order.ids
+        self.empty_words = (
+            "no turn passes the filter (esc clears it)" if self.filter else f"no {self._title} yet"
+        )
+
     def _renew(self) -> None:
-        drawn_from = self.scene
+        scene = self.scene
 
         def row_of(turn_id: int) -> Row:
-            turn = drawn_from.view.turns.get(turn_id)
-            return () if turn is None else turn_row(turn, drawn_from)
+            turn = scene.view.turns.get(turn_id)
+            return () if turn is None else self._draw_turn(turn, scene)
 
         self.show(self._ids, row_of)
-        self._retitle(len(self.scene.view.turns))
+        self._retitle()
 
-    def _retitle(self, total: int) -> None:
-        """Says which turns are shown, and of how many."""
-        title = Content("turns" + (f" ─ {self.filter.text}" if self.filter else ""))
+    def marks_changed(self) -> None:
+        self._retitle()
+
+    def _retitle(self) -> None:
+        """Says which turns are shown, of how many, and how many are marked."""
+        title = Content(self._title + (f" ─ {self.filter.text}" if self.filter else ""))
         if self.border_title != title.markup:
             self.border_title = title
-        count = Content(f"{len(self._ids)} of {total}" if self.filter else str(total))
-        if self.border_subtitle != count.markup:
-            self.border_subtitle = count
+        total = self.scene.view.queued if self._always else len(self.scene.view.turns)
+        count = f"{len(self._ids)} of {total}" if self.filter else str(len(self._ids))
+        marked = len(self.marked)
+        side = Content(f"{marked} marked ─ {count}" if marked else count)
+        if self.border_subtitle != side.markup:
+            self.border_subtitle = side

@@ -6,24 +6,19 @@ from collections.abc import Callable, Hashable, Sequence
 from time import monotonic
 from typing import Any, ClassVar, Generic, TypeVar
 
-from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual.binding import Binding, BindingType
-from textual.cache import LRUCache
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from batchdeck.tui.present.cells import Row, Tone
-from batchdeck.tui.present.columns import GAP, Column, Placed, place_columns
-from batchdeck.tui.present.fitting import fit
+from batchdeck.tui.present.columns import Column
+from batchdeck.tui.widgets.row_painter import RowPainter
 
 Key = TypeVar("Key", bound=Hashable)
-
-_MARK = 1
-"""Cells at the left edge, where the cursor is marked."""
 
 REST_SECONDS = 1.0
 """Rows change their order only when no key has moved the cursor for so long."""
@@ -66,11 +61,9 @@ class VirtualTable(ScrollView, Generic[Key], can_focus=True):
 
     def __init__(self, columns: Sequence[Column], *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._columns = tuple(columns)
         self.empty_words = ""
         """What stands there when there is no row."""
-        self._placed: tuple[Placed, ...] = ()
-        self._placed_width = 0
+        self._painter = RowPainter(columns, self._find_style)
         self._keys: Sequence[Key] = ()
         self._waiting_keys: Sequence[Key] | None = None
         self._draw: Callable[[Key], Row] = lambda key: ()
@@ -79,8 +72,6 @@ class VirtualTable(ScrollView, Generic[Key], can_focus=True):
         self._moved_at = -REST_SECONDS
         self._fresh: dict[Key, Row] = {}
         self._painted: dict[int, tuple[Key, Row]] = {}
-        self._strips: LRUCache[tuple[Any, ...], Strip] = LRUCache(1024)
-        self._styles: dict[str, Style] = {}
 
     # what it shows
 
@@ -99,14 +90,14 @@ class VirtualTable(ScrollView, Generic[Key], can_focus=True):
         The cursor stays on its key. A new order waits while the operator is moving the cursor.
         """
         self._draw = draw
-        if len(keys) == len(self._keys) and keys == self._keys:
+        if keys is self._keys or (len(keys) == len(self._keys) and keys == self._keys):
             self._waiting_keys = None
             self.redraw()
             return
         if self._keys and self._is_being_moved():
             self._postpone(keys)
             return
-        self._take(keys)
+        self.take(keys)
 
     def redraw(self) -> None:
         """Draws the rows that are seen, and paints those that came out differently."""
@@ -119,12 +110,17 @@ class VirtualTable(ScrollView, Generic[Key], can_focus=True):
         if dirty:
             self.refresh(*dirty)
 
+    def expect_order(self) -> None:
+        """The next order is the operator's own doing: it need not wait for their hand."""
+        self._moved_at = -REST_SECONDS
+
     def move_to(self, key: Key) -> None:
         """Puts the cursor on a row, as the operator would."""
         if key in self._keys:
             self._move(self._keys.index(key))
 
-    def _take(self, keys: Sequence[Key]) -> None:
+    def take(self, keys: Sequence[Key]) -> None:
+        """Shows other rows at once."""
         line = self._cursor - self.scroll_offset.y
         before = self.cursor_key
         self._keys, self._waiting_keys = keys, None
@@ -163,7 +159,7 @@ class VirtualTable(ScrollView, Generic[Key], can_focus=True):
         if self._is_being_moved():
             self.set_timer(REST_SECONDS, self._settle)
             return
-        self._take(self._waiting_keys)
+        self.take(self._waiting_keys)
 
     # where its rows are
 
@@ -203,29 +199,30 @@ class VirtualTable(ScrollView, Generic[Key], can_focus=True):
 
     def render_lines(self, crop: Region) -> list[Strip]:
         # a scrollbar that comes or goes changes the width, and no event tells
-        if self._placed_width != self.size.width:
-            self._placed_width = self.size.width
-            self._placed = place_columns(self._columns, self.size.width - _MARK)
+        self._painter.fit_into(self.size.width)
         return super().render_lines(crop)
 
     def render_line(self, y: int) -> Strip:
         header = self._header_lines
         if y < header:
-            return self._header_strip()
+            return self._painter.header()
         index = self.scroll_offset.y + y - header
         if index >= len(self._keys):
             self._painted.pop(y, None)
             return self._empty_strip(y - header)
-        key = self._keys[index]
+        key, at_cursor = self._keys[index], index == self._cursor
         row = self._row(key)
         self._painted[y] = (key, row)
-        return self._row_strip(row, index == self._cursor)
+        return self._painter.row(row, self.sign_of(key, at_cursor), at_cursor, self.has_focus)
+
+    def sign_of(self, key: Key, at_cursor: bool) -> str:
+        """The character at a row's edge."""
+        return "›" if at_cursor else " "
 
     def _empty_strip(self, line: int) -> Strip:
         if line or self._keys or not self.empty_words:
-            return Strip.blank(self.size.width, self._style(""))
-        style = self._style("") + self._style(Tone.MUTED, only_colour=True)
-        return Strip([Segment(fit(f" {self.empty_words}", self.size.width), style)])
+            return self._painter.blank()
+        return self._painter.words(self.empty_words, Tone.MUTED)
 
     def _row(self, key: Key) -> Row:
         row = self._fresh.get(key)
@@ -233,52 +230,14 @@ class VirtualTable(ScrollView, Generic[Key], can_focus=True):
             row = self._fresh[key] = self._draw(key)
         return row
 
-    def _header_strip(self) -> Strip:
-        labels = [
-            fit(self._columns[index].label, width, right=self._columns[index].right)
-            for index, width in self._placed
-        ]
-        text = fit(" " * _MARK + (" " * GAP).join(labels), self.size.width)
-        return Strip([Segment(text, self._style("header"))], self.size.width)
-
-    def _row_strip(self, row: Row, at_cursor: bool) -> Strip:
-        width = self.size.width
-        known = (row, at_cursor, self.has_focus, width, self._placed)
-        strip = self._strips.get(known)
-        if strip is None:
-            segments = self._row_segments(row, at_cursor)
-            strip = Strip(segments).adjust_cell_length(width, segments[0].style)
-            self._strips[known] = strip
-        return strip
-
-    def _row_segments(self, row: Row, at_cursor: bool) -> list[Segment]:
-        plain = self._style("cursor" if at_cursor else "")
-        segments = [Segment("›" if at_cursor else " ", plain)]
-        for number, (index, width) in enumerate(self._placed):
-            if number:
-                segments.append(Segment(" " * GAP, plain))
-            cell = row[index] if index < len(row) else None
-            text = "" if cell is None else cell.text
-            style = plain
-            if cell is not None and cell.tone and not at_cursor:
-                style = plain + self._style(cell.tone, only_colour=True)
-            segments.append(Segment(fit(text, width, right=self._columns[index].right), style))
-        return segments
-
-    def _style(self, name: str, only_colour: bool = False) -> Style:
-        style = self._styles.get(name)
-        if style is None:
-            style = self.rich_style if not name else self._component_style(name, only_colour)
-            self._styles[name] = style
-        return style
-
-    def _component_style(self, name: str, only_colour: bool) -> Style:
-        return self.get_component_rich_style(f"table--{name}", partial=only_colour)
+    def _find_style(self, name: str, only_itself: bool) -> Style:
+        if not name:
+            return self.rich_style
+        return self.get_component_rich_style(f"table--{name}", partial=only_itself)
 
     def notify_style_update(self) -> None:
         super().notify_style_update()
-        self._styles.clear()
-        self._strips.clear()
+        self._painter.forget()
         self._painted.clear()
 
     # what the operator does

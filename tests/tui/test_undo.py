@@ -1,0 +1,113 @@
+"""A change is taken back by one key; nothing that had an effect outside is."""
+
+from __future__ import annotations
+
+import pytest
+
+from batchdeck.core.commands import (
+    Command,
+    MoveTurn,
+    PutHold,
+    Receipt,
+    ReleaseHold,
+    RetryTask,
+    Send,
+    SetLimit,
+    StopTurn,
+)
+from batchdeck.core.model.turn import Trigger
+from batchdeck.core.rules.reordering import Where
+from batchdeck.tui.undoing import UndoStack, undo_of
+from tests.support.screen import until, until_shown
+from tests.support.stub_deck import StubDeck, turn, view_of
+from tests.tui.examples import busy_view, shown
+
+VIEW = busy_view()
+
+
+def taken_back(command: Command, text: str | None = None) -> Command | None:
+    undo = undo_of(command, VIEW, text)
+    return None if undo is None else undo.commands[0]
+
+
+def test_a_limit_gets_its_number_back_and_a_raise_says_that_nothing_is_stopped() -> None:
+    undo = undo_of(SetLimit(name="agent:coder", value=5), VIEW)
+    assert undo is not None
+    (back,) = undo.commands
+    assert isinstance(back, SetLimit)
+    assert back.value == 2
+    assert undo.words == "agent coder is 2 again; what has started since runs on"
+    lowered = undo_of(SetLimit(name="agent:coder", value=0), VIEW)
+    assert lowered is not None
+    assert lowered.words == "agent coder is 2 again"
+
+
+def test_a_limit_that_had_none_has_none_again() -> None:
+    back = taken_back(SetLimit(name="status:docs/FAILED", value=1))
+    assert isinstance(back, SetLimit)
+    assert back.value is None
+
+
+def test_holds_are_released_and_put_again() -> None:
+    released = taken_back(PutHold(what="turn:431"))
+    assert isinstance(released, ReleaseHold)
+    assert released.what == "turn:431"
+    assert isinstance(taken_back(ReleaseHold(what="turn:433")), PutHold)
+
+
+def test_a_moved_turn_goes_back_before_the_one_it_stood_before() -> None:
+    back = taken_back(MoveTurn(turn=431, where=Where.DOWN))
+    assert isinstance(back, MoveTurn)
+    assert (back.where, back.anchor) == (Where.BEFORE, 433)
+    last = taken_back(MoveTurn(turn=435, where=Where.UP))
+    assert isinstance(last, MoveTurn)
+    assert last.where is Where.LAST
+
+
+def test_a_deleted_message_is_sent_again_and_a_task_queued_again() -> None:
+    said = turn(9, trigger=Trigger.CHAT, task=None, batch=None, priority=100)
+    undo = undo_of(StopTurn(turn=9), view_of([said]), "hello")
+    assert undo is not None
+    (again,) = undo.commands
+    assert isinstance(again, Send)
+    assert (again.to, again.text, again.priority) == ("c9", "hello", 100)
+    assert undo.words == "the message of #9 is sent again, at the end"
+    assert isinstance(taken_back(StopTurn(turn=431)), RetryTask)
+
+
+def test_what_had_an_effect_outside_is_not_taken_back() -> None:
+    assert taken_back(StopTurn(turn=412)) is None
+    assert taken_back(Send(to="coder", text="hello")) is None
+    assert taken_back(RetryTask(task="docs/T-402")) is None
+
+
+def test_twenty_changes_are_kept_and_many_at_once_are_one() -> None:
+    stack = UndoStack()
+    for number in range(30):
+        undo = undo_of(SetLimit(name="agent:coder", value=number), VIEW)
+        assert undo is not None
+        stack.note([undo, undo])
+    popped = [stack.pop() for _ in range(21)]
+    assert popped[-1] is None
+    assert popped[0] is not None
+    assert len(popped[0].commands) == 2
+    assert popped[0].words.endswith("and 1 more")
+
+
+@pytest.mark.anyio
+async def test_u_takes_back_the_latest_change_and_says_which() -> None:
+    deck = StubDeck(busy_view(), lambda command: Receipt(accepted=True, before=2))
+    async with shown(deck) as (_app, pilot):
+        await pilot.press("u")
+        await until_shown(pilot, "undo: there is nothing to take back")
+        await pilot.press("shift+tab", "plus", "enter")
+        await until_shown(pilot, "agent coder: 2 → 3")
+        await pilot.press("h")
+        await until_shown(pilot, "agent coder is held")
+        await pilot.press("u")
+        await until_shown(pilot, "undone: agent coder is released")
+        await pilot.press("u")
+        await until_shown(pilot, "undone: agent coder is 2 again")
+        await until(pilot, lambda: len(deck.commands) == 4)
+        await pilot.press("u")
+        await until_shown(pilot, "there is nothing to take back")

@@ -1,0 +1,74 @@
+"""Which screen shows what: opened over the others, with the latest scene."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from textual.screen import Screen
+
+from batchdeck.core.model.turn import Turn
+from batchdeck.tui.action import Focus
+from batchdeck.tui.commanding import CommandingApp
+from batchdeck.tui.present.addressee import of_agent, of_turn
+from batchdeck.tui.present.scene import Scene
+from batchdeck.tui.screens.compose import ComposeScreen
+from batchdeck.tui.screens.confirm import ConfirmScreen
+from batchdeck.tui.screens.events import EventsScreen
+from batchdeck.tui.screens.help import HelpScreen
+from batchdeck.tui.screens.limits import LimitsScreen
+from batchdeck.tui.screens.live import LiveModal, LiveScreen
+from batchdeck.tui.screens.needs import NeedsScreen
+from batchdeck.tui.screens.queue import QueueScreen
+from batchdeck.tui.screens.turn import TurnScreen
+from batchdeck.tui.screens.why import WhyScreen
+
+_BY_ACTION: dict[str, Callable[[], Screen[Any]]] = {
+    "needs": NeedsScreen,
+    "events": EventsScreen,
+    "limits": LimitsScreen,
+    "queue": QueueScreen,
+}
+
+
+class OpeningApp(CommandingApp):
+    """Opens screens."""
+
+    drafts: dict[str, str]
+    """What is written and not sent, by whom it is for."""
+
+    def scene(self) -> Scene:
+        """The view as it stands at this moment."""
+        raise NotImplementedError
+
+    def open(self, screen: Screen[Any], then: Callable[[Any], None] | None = None) -> None:
+        """Puts a screen over the others, with the latest scene."""
+        if isinstance(screen, LiveScreen | LiveModal):
+            screen.set_reactive(type(screen).scene, self.scene())
+        self.push_screen(screen, then)
+
+    def open_named(self, action_id: str) -> None:
+        """The screen that an action is named for."""
+        self.open(_BY_ACTION[action_id]())
+
+    def write_to(self, agent: str, turn: Turn | None = None) -> None:
+        addressee = of_agent(agent) if turn is None else of_turn(turn, self.scene())
+        self.open(ComposeScreen(addressee, self.drafts.get(addressee.to, "")))
+
+    def open_turn(self, turn_id: int) -> None:
+        self.open(TurnScreen(turn_id))
+
+    def open_why(self, turn_id: int) -> None:
+        self.open(WhyScreen(turn_id))
+
+    def open_help(self, focus: Focus) -> None:
+        self.open(HelpScreen(focus))
+
+    def ask_first(self, question: str, detail: str, word: str, do: Callable[[], object]) -> None:
+        """Does something only after a person has said yes."""
+
+        def then(sure: bool | None) -> None:
+            if sure:
+                do()
+
+        self.open(ConfirmScreen(question, detail, word), then)

@@ -1,0 +1,92 @@
+"""The text of a queued turn, held while it is edited, so that it is not sent under the hands."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import Static
+
+from batchdeck.core.commands import EditTurn, Receipt, ReleaseHold
+from batchdeck.core.model.turn import TurnState
+from batchdeck.core.text import clean_text
+from batchdeck.tui.present.fitting import inert
+from batchdeck.tui.present.receipts import refused_words
+from batchdeck.tui.screens.compose import Draft
+from batchdeck.tui.screens.live import LiveModal
+
+_KEYS = "enter save · ctrl+j new line · esc leave it as it was"
+
+
+class EditScreen(LiveModal[None]):
+    """Args:
+    releases: The hold was put for the editing, and goes with it.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "give_up", "Leave it", show=False, priority=True)
+    ]
+
+    def __init__(self, turn_id: int, name: str, text: str, releases: bool) -> None:
+        super().__init__()
+        self._turn_id, self._name, self._text = turn_id, name, text
+        self._releases = releases
+        self._saving = False
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog -boundary") as dialog:
+            dialog.border_title = Content(inert(f"editing #{self._turn_id} {self._name}", 60))
+            dialog.border_subtitle = Content("held while you edit")
+            draft = Draft(self._text, id="draft", compact=True, highlight_cursor_line=False)
+            draft.cursor_blink = False
+            yield draft
+            yield Static(_KEYS, id="words", markup=False)
+
+    def on_mount(self) -> None:
+        draft = self.query_one(Draft)
+        draft.move_cursor(draft.document.end)
+
+    def watch_scene(self) -> None:
+        turn = self.scene.view.turns.get(self._turn_id)
+        if self.ready and (turn is None or turn.state is not TurnState.QUEUED):
+            self._say("It is not queued any more: somebody released or cancelled it.")
+
+    @on(Draft.Sent)
+    def _save(self) -> None:
+        text = clean_text(self.query_one(Draft).text).strip()
+        if not text:
+            self._say("The text is empty; x in the queue deletes the turn.")
+        elif text == self._text.strip():
+            self.action_give_up()
+        elif not self._saving:
+            self._saving = True
+            self.deck_app.submit(EditTurn(turn=self._turn_id, text=text), self._saved)
+
+    def _saved(self, receipt: Receipt) -> None:
+        self._saving = False
+        if not receipt.accepted:
+            self._say(refused_words(receipt))
+            return
+        self._close(f"#{self._turn_id} is saved, and goes in its turn")
+
+    def action_give_up(self) -> None:
+        if not self._saving:
+            self._close(f"#{self._turn_id} is left as it was")
+
+    def _close(self, words: str) -> None:
+        if self._releases:
+            release = ReleaseHold(what=f"turn:{self._turn_id}")
+            self.deck_app.submit(release, lambda receipt: self._tell(receipt, words), False)
+        else:
+            self.deck_app.say(f"{words}; it stays held")
+        self.finish(None)
+
+    def _tell(self, receipt: Receipt, words: str) -> None:
+        self.deck_app.tell(receipt, words)
+
+    def _say(self, words: str) -> None:
+        self.query_one("#words", Static).update(Content(words))

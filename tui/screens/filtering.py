@@ -1,0 +1,69 @@
+"""A screen with turns that a filter chooses from, and that can be marked."""
+
+from __future__ import annotations
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+from textual.widgets import Static
+
+from batchdeck.tui.screens.acting import ActingScreen
+from batchdeck.tui.widgets.filter_bar import FilterBar
+from batchdeck.tui.widgets.turn_table import TurnTable
+
+
+class FilteringScreen(ActingScreen):
+    """Escape takes the marks away first, then the filter, then it goes back."""
+
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (18, "-middling"), (30, "-tall")]  # noqa: RUF012
+
+    def compose_filter(self) -> ComposeResult:
+        """The line in which a filter is written."""
+        with Horizontal(id="filtering"):
+            yield Static(" filter ", markup=False)
+            yield FilterBar(id="filter")
+
+    @property
+    def _turns(self) -> TurnTable:
+        return self.query_one(TurnTable)
+
+    def mark(self) -> None:
+        self._turns.mark()
+
+    def mark_all(self) -> None:
+        self._turns.mark_all()
+
+    def unmark(self) -> bool:
+        return self._turns.unmark()
+
+    def set_filter(self, text: str) -> None:
+        self._turns.filter_text = text
+
+    def ask_filter(self) -> None:
+        self.query_one("#filtering").add_class("-open")
+        self.query_one(FilterBar).open(self._turns.filter_text)
+
+    def go_back(self) -> None:
+        if self.unmark():
+            return
+        if self._turns.filter_text:
+            self.set_filter("")
+            return
+        self.leave_screen()
+
+    def leave_screen(self) -> None:
+        """What escape does where there is nothing to clear."""
+        self.dismiss()
+
+    @on(FilterBar.Written)
+    def _filter_as_written(self, message: FilterBar.Written) -> None:
+        self.set_filter(message.text)
+
+    @on(FilterBar.Done)
+    def _filter_done(self) -> None:
+        self.query_one("#filtering").remove_class("-open")
+        self.filter_done()
+
+    def filter_done(self) -> None:
+        """The filter is written: the turns have the keys again."""
+        self._turns.focus()

@@ -1,0 +1,82 @@
+"""The queue in the order of service, and what is done to it."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+
+from batchdeck.core.commands import PutHold
+from batchdeck.core.model.turn import Turn
+from batchdeck.tui.action import Focus, Standpoint
+from batchdeck.tui.present.cells import Tone
+from batchdeck.tui.present.queue_rows import EDITING, QUEUE_COLUMNS, queue_row
+from batchdeck.tui.present.receipts import refused_words
+from batchdeck.tui.screens.acting import bindings_of, hints_for
+from batchdeck.tui.screens.edit import EditScreen
+from batchdeck.tui.screens.filtering import FilteringScreen
+from batchdeck.tui.turn_deeds import is_held
+from batchdeck.tui.widgets.action_bar import ActionBar
+from batchdeck.tui.widgets.headline import Headline
+from batchdeck.tui.widgets.turn_table import TurnTable
+from batchdeck.tui.widgets.virtual_table import VirtualTable
+
+_PARTS = frozenset({Focus.QUEUE})
+_LEFT_OUT = ("queue", "next_part", "previous_part", "retry")
+
+
+class QueueScreen(FilteringScreen):
+    AUTO_FOCUS = "TurnTable"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(_PARTS, *_LEFT_OUT)
+
+    def compose(self) -> ComposeResult:
+        yield Headline(id="headline").data_bind(QueueScreen.scene)
+        yield TurnTable(
+            QUEUE_COLUMNS, queue_row, title="queue", always="state:queued", id="turns"
+        ).data_bind(QueueScreen.scene)
+        yield from self.compose_filter()
+        yield ActionBar(id="bar")
+
+    def on_mount(self) -> None:
+        self.query_one(TurnTable).empty_words = "nothing is queued"
+        self.query_one(ActionBar).hints = (
+            ("esc", "back"),
+            ("enter", "edit"),
+            ("K J", "move"),
+            *hints_for(Focus.QUEUE, "open", *_LEFT_OUT),
+        )
+
+    @on(VirtualTable.Opened)
+    def _open_row(self) -> None:
+        self.action_do("open")
+
+    def standpoint(self) -> Standpoint:
+        table = self.query_one(TurnTable)
+        return Standpoint(
+            view=self.scene.view,
+            focus=Focus.QUEUE,
+            turn=table.turn,
+            marked=table.marked_turns,
+            filter=table.filter,
+            read_only=self.deck_app.settings.read_only,
+        )
+
+    def expect_order(self) -> None:
+        self.query_one(TurnTable).expect_order()
+
+    # editing
+
+    @work(exclusive=True, group="edit")
+    async def edit(self, turn: Turn) -> None:
+        """Holds a turn, and opens its text."""
+        app, held = self.deck_app, is_held(turn, self.scene.view)
+        if not held:
+            by = f"{PutHold(what='').by}, {EDITING}"
+            receipt = await app.deck.submit(PutHold(what=f"turn:{turn.id}", by=by))
+            if not receipt.accepted:
+                self.say(refused_words(receipt), Tone.ALERT)
+                return
+        text = await app.text_of(turn)
+        app.open(EditScreen(turn.id, self.scene.name_of(turn), text, releases=not held))

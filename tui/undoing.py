@@ -1,0 +1,152 @@
+"""What takes a change back: nothing that has had an effect outside."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from batchdeck.core.commands import (
+    Command,
+    Drain,
+    EditTurn,
+    MoveTurn,
+    OnBusy,
+    PutHold,
+    ReleaseHold,
+    RetryTask,
+    Send,
+    SetLimit,
+    StopTurn,
+)
+from batchdeck.core.model.turn import DECIDES_TASK, Turn, TurnState
+from batchdeck.core.rules.limits import effective_limit
+from batchdeck.core.rules.reordering import Where
+from batchdeck.core.view import DeckView
+from batchdeck.tui.present.limit_change import limit_name_words
+from batchdeck.tui.present.limits import number
+
+_MOST = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Undo:
+    """Commands that take a change back, and what is then said."""
+
+    commands: tuple[Command, ...]
+    words: str
+
+
+class UndoStack:
+    """The latest changes that can be taken back, the last one first."""
+
+    def __init__(self) -> None:
+        self._entries: deque[Undo] = deque(maxlen=_MOST)
+
+    def note(self, undos: Sequence[Undo]) -> None:
+        """One change, made by one command or by many at once."""
+        if not undos:
+            return
+        # the last one done is the first taken back
+        commands = [command for undo in reversed(undos) for command in undo.commands]
+        words = undos[0].words if len(undos) == 1 else f"{undos[0].words} and {len(undos) - 1} more"
+        self._entries.append(Undo(tuple(commands), words))
+
+    def pop(self) -> Undo | None:
+        return self._entries.pop() if self._entries else None
+
+
+def needs_text(command: Command, view: DeckView) -> Turn | None:
+    """The turn whose text has to be known, before a command is sent, to take it back."""
+    if not isinstance(command, StopTurn | EditTurn):
+        return None
+    turn = view.turns.get(command.turn)
+    return turn if turn is not None and turn.state is TurnState.QUEUED else None
+
+
+def undo_of(command: Command, view: DeckView, text: str | None = None) -> Undo | None:
+    """What takes a command back; None: nothing does.
+
+    Args:
+        view: The deck before the command.
+        text: See `needs_text`.
+    """
+    match command:
+        case SetLimit():
+            return _limit(command, view)
+        case MoveTurn():
+            return _move(command, view)
+        case PutHold():
+            return Undo((ReleaseHold(what=command.what),), f"{_held(command.what)} is released")
+        case ReleaseHold():
+            return _hold_again(command, view)
+        case Drain():
+            words = "the deck admits turns again" if command.on else "the deck drains again"
+            return Undo((Drain(on=not command.on),), words)
+        case EditTurn() if text:
+            return Undo((EditTurn(turn=command.turn, text=text),), f"#{command.turn} as it read")
+        case StopTurn():
+            return _send_again(command, view, text)
+    return None
+
+
+def _limit(command: SetLimit, view: DeckView) -> Undo:
+    stored = view.limits.get(command.name)
+    value = effective_limit(view, command.name) if stored is None else stored.value
+    words = f"{limit_name_words(command.name)} is {number(value)} again"
+    raised = command.value is None or (value is not None and command.value > value)
+    if raised:
+        words += "; what has started since runs on"
+    return Undo((SetLimit(name=command.name, value=value, origin="undo"),), words)
+
+
+def _move(command: MoveTurn, view: DeckView) -> Undo | None:
+    turn = view.turns.get(command.turn)
+    if turn is None:
+        return None
+    queue = sorted(
+        (t.service_key for t in view.turns.values() if _waits_with(t, turn)),
+    )
+    behind = [key[2] for key in queue if key > turn.service_key]
+    if behind:
+        back = MoveTurn(turn=turn.id, where=Where.BEFORE, anchor=behind[0])
+    else:
+        back = MoveTurn(turn=turn.id, where=Where.LAST)
+    return Undo((back,), f"#{turn.id} is back at its place")
+
+
+def _waits_with(other: Turn, turn: Turn) -> bool:
+    return other.state is TurnState.QUEUED and other.agent == turn.agent
+
+
+def _hold_again(command: ReleaseHold, view: DeckView) -> Undo | None:
+    if command.what.startswith("folder:"):
+        return None  # its key in the view is not the path that a hold is put by
+    hold = view.holds.get(command.what)
+    reason = "" if hold is None else hold.reason
+    return Undo(
+        (PutHold(what=command.what, reason=reason),), f"{_held(command.what)} is held again"
+    )
+
+
+def _held(what: str) -> str:
+    return "the deck" if what == "deck" else what.replace("turn:", "#").replace(":", " ", 1)
+
+
+def _send_again(command: StopTurn, view: DeckView, text: str | None) -> Undo | None:
+    turn = view.turns.get(command.turn)
+    if turn is None or turn.state is not TurnState.QUEUED:
+        return None  # what ran has had its effect
+    task = None if turn.task is None else view.tasks.get(turn.task)
+    if task is not None and turn.trigger in DECIDES_TASK:
+        return Undo((RetryTask(task=task.name),), f"{task.key} is queued again, at the end")
+    if not text:
+        return None
+    again = Send(
+        to=f"c{turn.conversation}",
+        text=text,
+        on_busy=OnBusy.QUEUE,
+        target=turn.target,
+        priority=turn.priority,
+    )
+    return Undo((again,), f"the message of #{turn.id} is sent again, at the end")
