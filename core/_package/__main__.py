@@ -110,6 +110,11 @@ class _Root:
 
         return served(deck, path)
 
+    def doctor(self, paths: DeckPaths, environment: Mapping[str, str], repair: bool) -> Any:
+        from batchdeck.core.doctor.examining import examine
+
+        return examine(paths, environment, repair=repair)
+
 
 LOG_BYTES = 1_000_000
 LOG_FILES = 3
@@ -132,7 +137,7 @@ def main() -> None:
         sys.exit("batchdeck runs on Linux and macOS.")
     os.umask(0o077)
     root = _Root(os.environ)
-    doors = Doors(root.open_deck, root.look, root.holder, root.serve)
+    doors = Doors(root.open_deck, root.look, root.holder, root.serve, root.doctor)
     sys.exit(run_command_line(doors, dict(os.environ)))
 
 

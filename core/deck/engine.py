@@ -56,6 +56,7 @@ MOST_REFUSALS = 3
 """Refusals by the guard in a row before it is a fault, and not news from another program."""
 PATIENCE_SECONDS = 0.05
 """How long the news that an agent works may wait for a transaction to ride in."""
+AUDIT_SECONDS = 10.0
 RETRY_SECONDS = 1.0
 """After a transaction that could not be written."""
 
@@ -486,10 +487,17 @@ class Engine:
             if eligible and turn.id not in self._scheduler:
                 self._scheduler.add(turn)
 
+    async def audit(self) -> None:
+        """Checks the invariants now, and returns when what was found has been dealt with."""
+        await self._audit()
+        with anyio.move_on_after(AUDIT_SECONDS):
+            while self._inbox or self._writing:
+                await self.wait_newer(self.view.revision)
+
     async def _audit(self) -> None:
         """Checks the invariants; what is broken is shown, told, and mended in the next round."""
         on_disk = await self._connection.run(live_on_disk)
-        if self._inbox or self._can_wait or not self._options.dispatch:
+        if self._inbox or self._can_wait:
             return  # news is on its way: look when it has been dealt with
         found = tuple(self._violations(on_disk))
         words = tuple(violation.words for violation in found)
@@ -510,7 +518,8 @@ class Engine:
             self.dispatcher.launch(turn, self._assign(turn, ""), adopt=True)
 
     def _violations(self, on_disk: frozenset[int]) -> list[Violation]:
-        hand = self.dispatcher.in_hand
+        dispatches = self._options.dispatch
+        hand = self.dispatcher.in_hand if dispatches else frozenset(self._state.live)
         return violations(self._state, self._scheduler, on_disk=on_disk, in_hand=hand)
 
 

@@ -25,6 +25,7 @@ from batchdeck.core.deck.restoring import state_from
 from batchdeck.core.deck.state import KEPT_ENDED, DeckState
 from batchdeck.core.deck.unknown import hold_their_turns, unknown_attempts
 from batchdeck.core.errors import Refused
+from batchdeck.core.file_systems import refuse_network
 from batchdeck.core.model.agent import AgentKind
 from batchdeck.core.model.hold import DECK, OURSELVES, Hold
 from batchdeck.core.model.limit import ATTENTION, DEFAULT_GLOBAL, GLOBAL, Limit
@@ -60,6 +61,7 @@ async def open_deck(
         BadInput: its folder cannot be used.
     """
     clock = clock or SystemClock()
+    refuse_network(paths.root)
     paths.make()
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(held(paths.lock, supervisor=options.dispatch))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -56,6 +57,28 @@ def signal_marked(attempt: str, number: int) -> set[int]:
     Without /proc or pidfd (macOS) it finds none.
     """
     return {pid for pid in _candidates() if _signal_if_marked(pid, attempt, number)}
+
+
+def marks() -> Counter[str]:
+    """How many processes carry the mark of each attempt. None without /proc (macOS)."""
+    found: Counter[str] = Counter()
+    for pid in _candidates():
+        mark = _mark_of(pid)
+        if mark is not None:
+            found[mark] += 1
+    return found
+
+
+def _mark_of(pid: int) -> str | None:
+    try:
+        environment = Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return None
+    prefix = f"{MARK}=".encode()
+    for variable in environment.split(b"\0"):
+        if variable.startswith(prefix):
+            return variable[len(prefix) :].decode("ascii", "replace")
+    return None
 
 
 def _signal_if_marked(pid: int, attempt: str, number: int) -> bool:

@@ -14,6 +14,7 @@ import click
 
 from batchdeck.core.batchfile.settings import Settings, read_settings
 from batchdeck.core.commands import Command, Receipt
+from batchdeck.core.doctor.finding import Finding
 from batchdeck.core.errors import BatchdeckError
 from batchdeck.core.model.event import Event
 from batchdeck.core.paths import DeckPaths, find_deck
@@ -68,6 +69,7 @@ class Doors:
     look: Callable[[DeckPaths], AbstractContextManager[Look]]
     holder: Callable[[Path], object | None]
     serve: Callable[[Deck, Path], AbstractAsyncContextManager[None]]
+    doctor: Callable[[DeckPaths, Mapping[str, str], bool], Sequence[Finding]]
 
 
 @dataclass(slots=True)

@@ -38,6 +38,7 @@ _COMMANDS: Mapping[str, str] = {
     "release": "changing",
     "drain": "changing",
     "export": "exporting",
+    "doctor": "doctor",
     "queue": "queueing",
     "agent": "defining",
     "task": "tasks",

@@ -1,0 +1,114 @@
+"""What a deck stands on: disk, file system, modes, SQLite, the agents' programs, configuration."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import stat
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from batchdeck.core.agents.command_line import CannotStart, locate
+from batchdeck.core.batchfile.settings import read_settings
+from batchdeck.core.doctor.finding import Finding, fine, problem, remark
+from batchdeck.core.errors import BatchdeckError
+from batchdeck.core.file_systems import NETWORK, SHARED, kind_of
+from batchdeck.core.model.agent import Agent, AgentKind
+from batchdeck.core.paths import DeckPaths
+
+LITTLE_BYTES, SCARCE_BYTES = 100 << 20, 1 << 30
+_SOUND_SQLITE = (3, 51, 3)
+_SOUND_ALREADY = ((3, 50, 7), (3, 44, 6))
+"""Older lines to which the correction was carried over (sqlite.org/wal.html)."""
+
+
+def look_at_file_system(paths: DeckPaths) -> Finding:
+    kind = kind_of(paths.root)
+    if kind is None:
+        return remark("file system", "this system does not say which kind it is")
+    if kind in NETWORK:
+        return problem("file system", f"{kind}: a deck's database is not safe over a network")
+    if SHARED.fullmatch(kind):
+        return remark("file system", f"{kind}: use this deck from one machine only")
+    return fine("file system", kind)
+
+
+def look_at_space(paths: DeckPaths) -> Finding:
+    free = shutil.disk_usage(_nearest(paths.root)).free
+    words = f"{free / 1e9:.1f} GB are free"
+    if free < LITTLE_BYTES:
+        return problem("disk", f"only {free / 1e6:.0f} MB are free")
+    return remark("disk", words) if free < SCARCE_BYTES else fine("disk", words)
+
+
+def _nearest(path: Path) -> Path:
+    return next(folder for folder in (path, *path.parents) if folder.exists())
+
+
+def look_at_sqlite(version: tuple[int, ...] = sqlite3.sqlite_version_info) -> Finding:
+    number = ".".join(map(str, version))
+    patched = any(version[:2] == line[:2] and version >= line for line in _SOUND_ALREADY)
+    if version >= _SOUND_SQLITE or patched:
+        return fine("sqlite", number)
+    return remark(
+        "sqlite",
+        f"{number} can lose commits where two connections write at once; batchdeck has one that "
+        "writes, but let no other program write to the deck's file (mended in 3.51.3)",
+    )
+
+
+def look_at_modes(paths: DeckPaths, *, repair: bool) -> Iterator[Finding]:
+    """Files and folders that others could read."""
+    open_ones = [path for path in _own_files(paths) if _others_may(path)]
+    for path in open_ones:
+        mode = stat.S_IMODE(path.lstat().st_mode)
+        words = f"{path.name or path} can be read by others (mode {mode:04o})"
+        if repair:
+            # by path: opening and closing the database's file would drop its locks
+            os.chmod(path, mode & 0o700)
+        yield problem("modes", words, "closed to others" if repair else None)
+    if not open_ones:
+        yield fine("modes", "only you can read the deck's files")
+
+
+def _own_files(paths: DeckPaths) -> Iterable[Path]:
+    files = [entry for entry in paths.root.iterdir() if entry.name != "config.yaml"]
+    runs = list(paths.runs.iterdir())[:1000] if paths.runs.is_dir() else []
+    return [paths.root, *files, *runs]
+
+
+def _others_may(path: Path) -> bool:
+    status = path.lstat()
+    return not stat.S_ISLNK(status.st_mode) and bool(status.st_mode & 0o077)
+
+
+def look_at_configuration(paths: DeckPaths) -> Iterator[Finding]:
+    try:
+        read_settings(paths.root)
+    except BatchdeckError as error:
+        for line in error.message.splitlines():
+            yield problem("configuration", line)
+        return
+    yield fine("configuration", "can be read")
+
+
+def look_at_agents(agents: Iterable[Agent], environment: Mapping[str, str]) -> Iterator[Finding]:
+    """Whether each agent's program is there and may be executed, and its keys are set."""
+    for agent in agents:
+        if agent.kind not in (AgentKind.COMMAND, AgentKind.ACP) or not agent.command:
+            continue
+        path = {"PATH": agent.env.get("PATH", environment.get("PATH", os.defpath))}
+        try:
+            found = locate(agent.command[0], path)
+        except CannotStart as reason:
+            yield problem("agents", f"{agent.name}: {reason.words}")
+            continue
+        if os.path.isfile(found) and os.access(found, os.X_OK):
+            yield fine("agents", f"{agent.name}: {found}")
+        elif os.path.exists(found):
+            yield problem("agents", f"{agent.name}: {found} may not be executed")
+        else:
+            yield problem("agents", f"{agent.name}: {found} is missing")
+        for name in (name for name in agent.pass_env if name not in environment):
+            yield remark("agents", f"{agent.name}: the variable {name} is not set here")

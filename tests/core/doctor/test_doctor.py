@@ -1,0 +1,202 @@
+"""The examination finds what is wrong with a deck and what it stands on, and mends what it can."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from batchdeck.core import file_systems
+from batchdeck.core.doctor.finding import Grade
+from batchdeck.core.doctor.surroundings import look_at_sqlite
+from batchdeck.core.errors import BadInput
+from tests.support.workspace import Workspace, until, workspaces
+
+
+@pytest.fixture
+def space(tmp_path: Path) -> Iterator[Workspace]:
+    yield from workspaces(tmp_path)
+
+
+def run_a_batch(space: Workspace) -> None:
+    tasks = [{"id": "T1", "agent": "coder", "prompt": "say=done"}]
+    space.run("run", space.batch(agents={"coder": {}}, tasks=tasks), "--headless", code=0)
+
+
+def problems(space: Workspace, *arguments: str, code: int) -> list[str]:
+    document = space.run("doctor", "--json", *arguments, code=code).json
+    return [
+        f"{one['check']}: {one['words']}"
+        for one in document["findings"]
+        if one["grade"] == "problem"
+    ]
+
+
+def change(space: Workspace, *statements: str) -> None:
+    raw = sqlite3.connect(space.deck / "deck.db", isolation_level=None)
+    for statement in statements:
+        raw.execute(statement)
+    raw.close()
+
+
+def test_a_sound_deck_has_no_problem(space: Workspace) -> None:
+    run_a_batch(space)
+    assert problems(space, code=0) == []
+    assert "No problem found." in space.run("doctor", code=0).out
+
+
+def test_without_a_deck_it_looks_at_what_there_is(space: Workspace) -> None:
+    assert problems(space, code=0) == []
+
+
+def test_files_that_others_can_read_are_found_and_closed(space: Workspace) -> None:
+    run_a_batch(space)
+    (space.deck / "deck.db").chmod(0o644)
+    assert problems(space, code=1) == ["modes: deck.db can be read by others (mode 0644)"]
+    told = space.run("doctor", "--repair", code=0).out
+    assert "closed to others" in told
+    assert stat.S_IMODE((space.deck / "deck.db").stat().st_mode) == 0o600
+    assert problems(space, code=0) == []
+
+
+def test_an_agent_whose_program_is_missing_is_found(space: Workspace) -> None:
+    run_a_batch(space)
+    (space.deck / "config.yaml").write_text(
+        "agents: {ghost: {kind: command, command: [no-such-program]}}\n"
+    )
+    assert problems(space, code=1) == [
+        "agents: ghost: the command 'no-such-program' was not found on the agent's PATH"
+    ]
+
+
+def test_a_faulty_configuration_is_told_with_its_place(space: Workspace) -> None:
+    run_a_batch(space)
+    (space.deck / "config.yaml").write_text("max_paralel_cap: 3\n")
+    (found,) = problems(space, code=1)
+    assert "config.yaml:1" in found
+
+
+def test_a_task_without_a_turn_is_found_and_queued_again(space: Workspace) -> None:
+    run_a_batch(space)
+    change(
+        space,
+        "UPDATE tasks SET status = 'READY'",
+        "UPDATE batches SET state = 'running', ended_ms = NULL",
+    )
+    assert problems(space, code=1) == ["rows: docs/T1 is READY and has no turn"]
+    told = space.run("doctor", "--repair", code=0).out
+    assert "queued as #2" in told
+    assert problems(space, code=0) == []
+    space.run("resume", "--headless", "--auto-resume", code=0)
+    assert space.starts() == ["T1", "T1"]
+
+
+def test_a_row_that_nobody_can_read_is_named(space: Workspace) -> None:
+    run_a_batch(space)
+    change(space, "UPDATE tasks SET status = 'PERHAPS'")
+    found = problems(space, code=1)
+    assert any("task 1" in words and "PERHAPS" in words for words in found)
+
+
+def test_a_damaged_file_is_told_in_words(space: Workspace) -> None:
+    run_a_batch(space)
+    content = bytearray((space.deck / "deck.db").read_bytes())
+    content[4096 * 3 : 4096 * 12] = b"\xff" * 4096 * 9
+    (space.deck / "deck.db").write_bytes(content)
+    found = problems(space, code=1)
+    assert any("damaged" in words for words in found), found
+
+
+def test_a_file_of_a_newer_version_is_left_alone(space: Workspace) -> None:
+    run_a_batch(space)
+    change(space, "PRAGMA user_version = 77")
+    (found,) = problems(space, "--repair", code=1)
+    assert "newer batchdeck" in found
+
+
+def test_a_process_that_outlived_its_attempt_is_found_and_ended(space: Workspace) -> None:
+    run_a_batch(space)
+    (run,) = (space.deck / "runs").iterdir()
+    sleeper = subprocess.Popen(
+        [sys.executable, "-c", "import time; time.sleep(600)"],
+        env={**os.environ, "BATCHDECK_RUN": run.name},
+    )
+    try:
+        assert problems(space, code=1) == [
+            f"processes: 1 left of runs/{run.name[:8]}…, which has ended"
+        ]
+        assert "ended" in space.run("doctor", "--repair", code=0).out
+        until(lambda: sleeper.poll() is not None)
+    finally:
+        sleeper.kill()
+        sleeper.wait()
+
+
+def test_while_a_supervisor_works_it_looks_and_disturbs_nothing(space: Workspace) -> None:
+    tasks = [{"id": "T1", "agent": "coder", "prompt": space.until_told("go")}]
+    process = space.start_run(space.batch(agents={"coder": {}}, tasks=tasks))
+    locks = database_locks(process.pid)
+    assert problems(space, "--repair", code=0) == []
+    assert database_locks(process.pid) == locks
+    space.tell("go")
+    assert process.wait(20) == 0
+
+
+def database_locks(pid: int) -> int:
+    """Locks that a process has on files; POSIX locks would go with a careless close."""
+    return sum(f" {pid} " in line for line in Path("/proc/locks").read_text().splitlines())
+
+
+@pytest.mark.parametrize(
+    ("version", "grade"),
+    [
+        ((3, 40, 1), Grade.REMARK),
+        ((3, 44, 6), Grade.FINE),
+        ((3, 50, 6), Grade.REMARK),
+        ((3, 50, 7), Grade.FINE),
+        ((3, 51, 2), Grade.REMARK),
+        ((3, 51, 3), Grade.FINE),
+        ((3, 53, 0), Grade.FINE),
+    ],
+)
+def test_a_sqlite_that_can_lose_commits_is_remarked(version: tuple[int, ...], grade: Grade) -> None:
+    assert look_at_sqlite(version).grade is grade
+
+
+MOUNTS = """\
+22 1 0:20 / / rw - ext4 /dev/vda rw
+30 22 0:31 / /home rw - nfs4 server:/home rw
+31 22 0:32 / /mnt/with\\040blank rw - cifs //server/share rw
+32 22 0:33 / /shared rw - fuse.sshfs me@there: rw
+33 30 0:34 / /home/local rw - xfs /dev/vdb rw
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/work/.batchdeck", "ext4"),
+        ("/home/me/.batchdeck", "nfs4"),
+        ("/home/local/.batchdeck", "xfs"),
+        ("/mnt/with blank/deck", "cifs"),
+        ("/shared/deck", "fuse.sshfs"),
+        ("/homely/deck", "ext4"),
+    ],
+)
+def test_the_kind_of_file_system_is_that_of_the_nearest_mount(
+    path: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mountinfo").write_text(MOUNTS)
+    monkeypatch.setattr(file_systems, "_MOUNTS", tmp_path / "mountinfo")
+    assert file_systems.kind_of(Path(path)) == kind
+    if kind in ("nfs4", "cifs"):
+        with pytest.raises(BadInput, match="network file system"):
+            file_systems.refuse_network(Path(path))
+    else:
+        file_systems.refuse_network(Path(path))
