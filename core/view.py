@@ -91,6 +91,9 @@ class DeckView:
     """Per `target:KEY` and `conversation:ID` with more than one turn that has not ended: their
     ids in the order of receipt."""
     turns: Mapping[int, Turn] = field(default_factory=dict)
+    turn_news: tuple[tuple[int, frozenset[int]], ...] = ()
+    """Of the latest views, oldest first: their revision, and the turns that were new, changed or
+    gone in them. A view that is not among them is compared as a whole."""
     tasks: Mapping[int, Task] = field(default_factory=dict)
     agents: Mapping[str, Agent] = field(default_factory=dict)
     agent_tallies: Mapping[str, AgentTally] = field(default_factory=dict)

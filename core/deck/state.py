@@ -22,6 +22,8 @@ from batchdeck.core.view import AgentTally, DeckView, Pulse
 KEPT_ENDED = 2_000
 """Ended turns that stay in memory, for the screen; older ones are in the store."""
 
+KEPT_NEWS = 32
+"""Views that a view tells the changes of."""
 
 RECENT = 64
 """Ends of an agent's turns that its tally remembers."""
@@ -107,6 +109,10 @@ class DeckState:
     _news: dict[str, _News] = field(default_factory=dict)
     _published: dict[str, Any] = field(default_factory=dict)
     _stale: set[str] = field(default_factory=set)
+    _touched_turns: set[int] = field(default_factory=set)
+    _turn_news: deque[tuple[int, frozenset[int]]] = field(
+        default_factory=lambda: deque(maxlen=KEPT_NEWS)
+    )
 
     # -- changing rows
 
@@ -118,6 +124,7 @@ class DeckState:
         elif turn.state not in ENDED:
             self._enter_sequences(turn)
         self.turns[turn.id] = turn
+        self._touched_turns.add(turn.id)
         self._count(turn, 1)
         if turn.state in ENDED and (before is None or before.state not in ENDED):
             if before is not None:
@@ -161,6 +168,7 @@ class DeckState:
             oldest = self.ended.popleft()
             if not self._asked_about(oldest):
                 self.turns.pop(oldest, None)
+                self._touched_turns.add(oldest)
 
     def _asked_about(self, turn: int) -> bool:
         return any(ask.turn == turn for ask in self.asks.values())
@@ -272,6 +280,8 @@ class DeckState:
     def publish(self, at_ms: int) -> DeckView:
         """A view that stays as it is; only mappings that changed are copied."""
         self._add_up()
+        self._turn_news.append((self.revision, frozenset(self._touched_turns)))
+        self._touched_turns.clear()
         view = self._view(at_ms, self._copied)
         self._stale.clear()
         return view
@@ -304,6 +314,7 @@ class DeckState:
             live=tuple(self.live),
             in_order=kept("in_order", self.contended),
             turns=kept("turns", self.turns),
+            turn_news=tuple(self._turn_news),
             tasks=kept("tasks", self.tasks),
             agents=kept("agents", self.agents),
             agent_tallies=kept("agent_tallies", self.tallies),

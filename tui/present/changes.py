@@ -12,8 +12,19 @@ def changed_turns(before: DeckView, view: DeckView) -> set[int]:
     old, new = before.turns, view.turns
     if old is new:
         return set()
-    gone = set() if len(old) == 0 else old.keys() - new.keys()
-    return changed_ids(old, new) | gone
+    if not old:
+        return set(new)
+    told = _told_since(before.revision, view)
+    return changed_ids(old, new) | (old.keys() - new.keys()) if told is None else told
+
+
+def _told_since(revision: int, view: DeckView) -> set[int] | None:
+    """What the view itself says has changed; None: it does not reach back so far."""
+    revisions = [known for known, _ in view.turn_news]
+    if revision not in revisions:
+        return None
+    since = view.turn_news[revisions.index(revision) + 1 :]
+    return set().union(*(ids for _, ids in since))
 
 
 def changed_ids(old: Mapping[int, object], new: Mapping[int, object]) -> set[int]:

@@ -1,0 +1,37 @@
+"""A view tells which turns changed since the views before it."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batchdeck.core.deck.state import KEPT_NEWS
+from batchdeck.core.model.turn import TurnState
+from batchdeck.core.view import DeckView
+from batchdeck.tui.present.changes import changed_ids, changed_turns
+from tests.support.builders import NOW, StateBuilder
+
+steps = st.lists(st.one_of(st.none(), st.integers(0, 4)), max_size=60)
+
+
+@given(steps, st.integers(1, 2 * KEPT_NEWS))
+def test_what_a_view_tells_is_what_comparing_it_as_a_whole_would_find(
+    steps: list[int | None], skipped: int
+) -> None:
+    deck = StateBuilder()
+    deck.state.kept_ended = 3
+    deck.agent("coder")
+    known = [deck.turn("coder") for _ in range(5)]
+    before: DeckView = deck.state.publish(NOW)
+    for number, step in enumerate(steps):
+        if step is None:
+            deck.turn("coder")
+        elif deck.state.turns.get(known[step].id) == known[step]:
+            known[step] = deck.change(known[step], state=TurnState.CANCELLED, ended_ms=NOW)
+        deck.state.revision += 1
+        view = deck.state.publish(NOW)
+        if number % skipped == 0:
+            compared = changed_ids(before.turns, view.turns)
+            gone = before.turns.keys() - view.turns.keys()
+            assert changed_turns(before, view) >= compared | gone
+            before = view
