@@ -151,7 +151,8 @@ class Harness:
                     leave_nothing(load)
                 self.report.findings.add(found)
                 if not found.sound and KEEP:
-                    shutil.copytree(folder, Path(KEEP) / Path(folder).name)
+                    ignored = shutil.ignore_patterns("*.sock")
+                    shutil.copytree(folder, Path(KEEP) / Path(folder).name, ignore=ignored)
 
     @property
     def enough(self) -> bool:
