@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from batchdeck.tui import reasons
-from batchdeck.tui.action import LIMITED, ON_TURN, ROWS, Action, Focus
+from batchdeck.tui.action import EVERYWHERE, LIMITED, ON_TURN, ROWS, Action, Focus
 
 _CHOOSE_LIMIT = "choose a status or an agent first (tab), or L for all limits"
 _CHOOSE_TURN = "choose a turn first (tab)"
@@ -27,6 +27,11 @@ _LOOKING = (
            "Show only some turns: status:READY agent:coder !text.", in_bar=True),
     Action("queue", "queue", "Q", "look",
            "Show the queue in the order of service, and operate on it."),
+    Action("folders", "folders", "f", "look",
+           "Show the folders: who occupies what, and who waits for it.",
+           EVERYWHERE - {Focus.QUEUE}),
+    Action("matrix", "matrix", "M", "look",
+           "Show status by agent: what runs and what waits in each cell."),
     Action("events", "events", "e", "look", "Show what happened, the latest last."),
     Action("copy", "copy", "y", "look",
            "Copy the row under the cursor, or the output that is marked."),

@@ -14,10 +14,13 @@ from batchdeck.tui.present.addressee import of_agent, of_turn
 from batchdeck.tui.present.scene import Scene
 from batchdeck.tui.screens.compose import ComposeScreen
 from batchdeck.tui.screens.confirm import ConfirmScreen
+from batchdeck.tui.screens.deck import DeckScreen
 from batchdeck.tui.screens.events import EventsScreen
+from batchdeck.tui.screens.folders import FoldersScreen
 from batchdeck.tui.screens.help import HelpScreen
 from batchdeck.tui.screens.limits import LimitsScreen
 from batchdeck.tui.screens.live import LiveModal, LiveScreen
+from batchdeck.tui.screens.matrix import MatrixScreen
 from batchdeck.tui.screens.needs import NeedsScreen
 from batchdeck.tui.screens.queue import QueueScreen
 from batchdeck.tui.screens.turn import TurnScreen
@@ -28,6 +31,8 @@ _BY_ACTION: dict[str, Callable[[], Screen[Any]]] = {
     "events": EventsScreen,
     "limits": LimitsScreen,
     "queue": QueueScreen,
+    "folders": FoldersScreen,
+    "matrix": MatrixScreen,
 }
 
 
@@ -60,6 +65,13 @@ class OpeningApp(CommandingApp):
 
     def open_why(self, turn_id: int) -> None:
         self.open(WhyScreen(turn_id))
+
+    def show_turns(self, filter_text: str) -> None:
+        """The turns that pass a filter, on the deck's own screen."""
+        deck = self.screen_stack[0]
+        if isinstance(deck, DeckScreen):
+            deck.set_filter(filter_text)
+            deck.go_to(Focus.TURNS)
 
     def open_help(self, focus: Focus) -> None:
         self.open(HelpScreen(focus))

@@ -72,7 +72,7 @@ def _latest_of(view: DeckView, conversation: int | None) -> Turn | None:
 
 def would_wait(view: DeckView, turn: Turn, now_ms: int) -> BusyAnswer:
     """What a message (see `message_turn`) would wait for if it were sent now."""
-    return answer_for(_with_sequences(view, turn), turn, now_ms)
+    return answer_for(with_sequences(view, turn), turn, now_ms)
 
 
 def answer_for(view: DeckView, turn: Turn, now_ms: int) -> BusyAnswer:
@@ -97,7 +97,7 @@ def answer_for(view: DeckView, turn: Turn, now_ms: int) -> BusyAnswer:
     )
 
 
-def _with_sequences(view: DeckView, turn: Turn) -> DeckView:
+def with_sequences(view: DeckView, turn: Turn) -> DeckView:
     """The view with all turns of the message's target and conversation in order.
 
     A view keeps only those with more than one member; the message would be one more.

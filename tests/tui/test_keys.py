@@ -160,12 +160,21 @@ async def test_why_shows_every_gate_and_what_would_free_it_and_stays_live() -> N
         text = screen_text(app)
         assert "✗ agent        coder 2/2" in text
         assert "#412 T-412 04:12" in text
-        assert "Free when #412 or #419 ends (agent)" in text
+        assert "Free when #412 ends (agent, folder, status)." in text
         ended = replace(deck.view.turns[431], state=TurnState.RUNNING, started_ms=NOW_MS)
         deck.publish(replace(deck.view, turns={**deck.view.turns, 431: ended}))
         await until_shown(pilot, "It does not wait for a slot: it runs.")
         await pilot.press("escape")
         await until_gone(pilot, "It does not wait")
+
+
+async def test_the_holders_are_opened_from_why() -> None:
+    async with shown(StubDeck(busy_view())) as (app, pilot):
+        on_turn(app, 431)
+        await pilot.press("w")
+        await until_shown(pilot, "held by")
+        await pilot.press("j", "enter")
+        await until_shown(pilot, "▶ running  #419 T-419")
 
 
 async def test_enter_opens_the_turn_and_escape_comes_back() -> None:

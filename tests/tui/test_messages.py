@@ -9,18 +9,19 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from batchdeck.core.commands import OnBusy, Receipt, Send
+from batchdeck.core.commands import OnBusy, Receipt, Send, StopTurn
 from batchdeck.core.model.gate import GateName
 from batchdeck.core.model.limit import Limit
 from batchdeck.core.model.turn import TurnState
 from batchdeck.core.view import DeckView
 from batchdeck.tui.app import DeckApp
+from batchdeck.tui.present.usual import usual_words
 from batchdeck.tui.screens.busy import BusyScreen
 from batchdeck.tui.screens.compose import ComposeScreen
 from batchdeck.tui.widgets.agent_table import AgentTable
 from batchdeck.tui.widgets.turn_table import TurnTable
 from tests.support.screen import screen_text, until, until_gone, until_shown
-from tests.support.stub_deck import StubDeck, agent, task, turn, view_of
+from tests.support.stub_deck import NOW_MS, StubDeck, agent, task, turn, view_of
 from tests.tui.examples import busy_view, refuses_when_busy, shown
 
 pytestmark = pytest.mark.anyio
@@ -274,3 +275,57 @@ async def test_a_late_second_enter_does_not_open_what_lies_below() -> None:
         await pilot.pause(0.3)
         await pilot.press("enter")
         await until_shown(pilot, "running  #1 T-1")
+
+
+async def test_one_turn_in_the_way_is_replaced_after_a_question_and_the_message_goes_next() -> None:
+    deck = busy_deck(one_agent(2, 2))
+    async with shown(deck) as (app, pilot):
+        await ask(app, pilot)
+        await until_shown(pilot, "Replace #1  r")
+        await pilot.press("r")
+        await until_shown(pilot, "Stop #1 T-1?")
+        await pilot.press("r")
+        await until_shown(pilot, "queued for coder: #500")
+        await until(pilot, lambda: len(deck.commands) == 3)
+        queued, stop = deck.commands[1:]
+        assert isinstance(queued, Send)
+        assert (queued.on_busy, queued.front) == (OnBusy.QUEUE, True)
+        assert isinstance(stop, StopTurn)
+        assert stop.turn == 1
+
+
+async def test_nothing_is_replaced_where_two_are_in_the_way() -> None:
+    deck = busy_deck(one_agent(3, 2))
+    async with shown(deck) as (app, pilot):
+        await ask(app, pilot)
+        await until_shown(pilot, "coder is busy")
+        assert "Replace" not in screen_text(app)
+        await pilot.press("r")
+        await until_shown(pilot, "there is none to replace")
+
+
+async def test_d_keeps_the_text_as_a_draft() -> None:
+    deck = busy_deck()
+    async with shown(deck) as (app, pilot):
+        await ask(app, pilot)
+        await until_shown(pilot, "Keep as draft")
+        await pilot.press("d")
+        await until_shown(pilot, "kept as a draft")
+        await until(pilot, lambda: len(app.screen_stack) == 1)
+        assert app.drafts["coder"] == "mend it"
+        await pilot.press("m")
+        await until_shown(pilot, "mend it")
+
+
+async def test_the_usual_time_is_told_when_enough_turns_have_ended() -> None:
+    minutes = [4, 5, 6, 7, 9, 12]
+    ended = [
+        turn(100 + n, TurnState.SUCCEEDED, started_ms=NOW_MS - n * 60_000, ended_ms=NOW_MS)
+        for n in minutes
+    ]
+    view = one_agent(2, 2)
+    deck = busy_deck(replace(view, turns={**view.turns, **{t.id: t for t in ended}}))
+    async with shown(deck) as (app, pilot):
+        await ask(app, pilot)
+        await until_shown(pilot, "Turns of coder usually take 4 to 9 min.")
+    assert usual_words(view_of(ended[:4]), "coder") == ""

@@ -9,6 +9,7 @@ from batchdeck.core.rules.consequences import BusyAnswer
 from batchdeck.core.rules.order import ordinal
 from batchdeck.tui.present.addressee import Addressee
 from batchdeck.tui.present.durations import ago, stopwatch
+from batchdeck.tui.present.fitting import short_path
 from batchdeck.tui.present.gates import gate_words
 from batchdeck.tui.present.scene import Scene
 
@@ -48,11 +49,12 @@ def queue_line(answer: BusyAnswer, agent: str) -> str:
     return f"Queued, yours goes {ordinal(answer.position)}: {others}after what runs."
 
 
-def force_line(answer: BusyAnswer, deck: str) -> str:
-    """What sending now passes, or why it cannot be done."""
+def force_line(answer: BusyAnswer, deck: str, folder: str | None = None) -> str:
+    """What sending now passes, or why it cannot be done. `folder`: where it would work alone."""
     if answer.passable:
         passed = ", ".join(_passed(gate) for gate in answer.gates)
-        return f"Sending now passes: {passed}. Nothing else stands in the way."
+        alone = f" Nobody else is in {short_path(folder, deck)}." if folder else ""
+        return f"Sending now passes: {passed}. Nothing else stands in the way.{alone}"
     return f"It cannot be sent now: {_why_not(answer.gates, deck)}."
 
 

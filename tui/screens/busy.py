@@ -12,7 +12,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Button, Static
 
-from batchdeck.core.commands import OnBusy, Receipt, Send, new_id
+from batchdeck.core.commands import OnBusy, Receipt, Send, StopTurn, new_id
 from batchdeck.core.rules.consequences import BusyAnswer
 from batchdeck.core.rules.gates import passable, shut
 from batchdeck.core.text import one_line
@@ -22,6 +22,8 @@ from batchdeck.tui.present.busy import force_line, queue_line, standing_lines, t
 from batchdeck.tui.present.fitting import inert
 from batchdeck.tui.present.receipts import refused_words
 from batchdeck.tui.present.scene import Scene
+from batchdeck.tui.present.usual import usual_words
+from batchdeck.tui.screens.confirm import ConfirmScreen
 from batchdeck.tui.screens.live import LiveModal
 from batchdeck.tui.widgets.choice import Choice
 from batchdeck.tui.widgets.choice_row import ChoiceRow
@@ -30,12 +32,18 @@ _CATCH_UP_SECONDS = 0.3
 """After so long the view has overtaken the receipt that opened the prompt."""
 
 
-class BusyScreen(LiveModal[Receipt | None]):
+KEPT = "kept"
+"""The result where the text stays a draft."""
+
+
+class BusyScreen(LiveModal[Receipt | str | None]):
     """Shows the text and does not edit it: escape takes it back to where it was written."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("n", "choose('next')", "Next in queue", show=False),
         Binding("f", "choose('now')", "Send now", show=False),
+        Binding("r", "choose('replace')", "Replace", show=False),
+        Binding("d", "choose('keep')", "Keep as draft", show=False),
         Binding("escape", "choose('cancel')", "Cancel", show=False),
     ]
 
@@ -49,6 +57,8 @@ class BusyScreen(LiveModal[Receipt | None]):
         self._command_id = new_id()
         self._sending = False
         self._remark = ""
+        self._replaced: int | None = None
+        self._usual = ""
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog", id="dialog"):
@@ -62,9 +72,12 @@ class BusyScreen(LiveModal[Receipt | None]):
                 yield Choice("Add to queue", "enter", id="queue")
                 yield Choice("Next in queue", "n", id="next")
                 yield Choice("Send now", "f", id="now")
+                yield Choice("Replace", "r", id="replace")
+                yield Choice("Keep as draft", "d", id="keep")
                 yield Choice("Cancel", "esc", id="cancel")
 
     def on_mount(self) -> None:
+        self._usual = usual_words(self.scene.view, self._addressee.agent)
         self._show_refusal(self._refusal)
         self.query_one("#queue", Choice).focus()
 
@@ -105,12 +118,23 @@ class BusyScreen(LiveModal[Receipt | None]):
         self.query_one("#queue", Choice).call_it("Send" if answer.free else "Add to queue")
         self.query_one("#next").display = not answer.free
         self.query_one("#now").display = answer.passable and not answer.free
+        self._offer_replacing(answer)
+
+    def _offer_replacing(self, answer: BusyAnswer) -> None:
+        """Where one running turn is all that stands in the way."""
+        self._replaced = self._addressee.replaceable(self.scene, answer.gates)
+        choice = self.query_one("#replace", Choice)
+        choice.display = self._replaced is not None
+        if self._replaced is not None:
+            choice.call_it(f"Replace #{self._replaced}")
 
     def _consequences(self, answer: BusyAnswer) -> str:
         if answer.free:
             return "Nothing is in the way any more: enter sends it."
         queued = queue_line(answer, self._addressee.agent)
-        return f"{queued}\n{force_line(answer, self.scene.view.deck)}"
+        folder = self._addressee.free_folder(self.scene)
+        lines = [queued, self._usual, force_line(answer, self.scene.view.deck, folder)]
+        return "\n".join(line for line in lines if line)
 
     def _put(self, selector: str, words: str) -> None:
         place = self.query_one(selector, Static)
@@ -135,11 +159,49 @@ class BusyScreen(LiveModal[Receipt | None]):
         if choice == "cancel":
             self.dismiss(None)
             return
+        if choice == "keep":
+            self.finish(KEPT)
+            return
+        if choice == "replace":
+            self._ask_to_replace()
+            return
         if choice == "now" and not self._answer.passable:
             self._say(force_line(self._answer, self.scene.view.deck))
             return
         self._sending = True
         self.deck_app.submit(self._command(choice, self._answer), self._answered)
+
+    def _ask_to_replace(self) -> None:
+        turn_id, app = self._replaced, self.deck_app
+        if turn_id is None:
+            self._say("No single running turn is in the way: there is none to replace.")
+            return
+        name = f"#{turn_id} {self.scene.name_of(self.scene.view.turns[turn_id])}"
+
+        def then(sure: bool | None) -> None:
+            if sure:
+                self._replace(turn_id)
+
+        app.open(ConfirmScreen(f"Stop {name}?", "Your message goes next.", "Stop it", "r"), then)
+
+    def _replace(self, turn_id: int) -> None:
+        """Queues the message in front, then stops the turn: nobody else gets its slot."""
+        answer = self._answer
+        if answer is None or self._sending:
+            return
+        self._sending = True
+        self._say(f"stopping #{turn_id} …")
+
+        def stopped(receipt: Receipt) -> None:
+            if not receipt.accepted:
+                self.deck_app.tell(receipt, "")
+
+        def queued(receipt: Receipt) -> None:
+            if receipt.accepted:
+                self.deck_app.submit(StopTurn(turn=turn_id), stopped)
+            self._answered(receipt)
+
+        self.deck_app.submit(self._command("next", answer), queued)
 
     def _command(self, choice: str, answer: BusyAnswer) -> Send:
         send = Send(id=self._command_id, to=self._addressee.to, text=self._text)

@@ -17,7 +17,7 @@ from batchdeck.core.text import clean_text
 from batchdeck.tui.present.addressee import Addressee
 from batchdeck.tui.present.fitting import inert
 from batchdeck.tui.present.receipts import sent_words
-from batchdeck.tui.screens.busy import BusyScreen
+from batchdeck.tui.screens.busy import KEPT, BusyScreen
 from batchdeck.tui.screens.live import LiveModal
 
 _KEYS = "enter send · ctrl+j new line · esc keep as draft"
@@ -102,9 +102,11 @@ class ComposeScreen(LiveModal[None]):
             return
         self._say(receipt.message or "The deck refused it.")
 
-    def _decided(self, receipt: Receipt | None) -> None:
-        if receipt is not None:
-            self._done(receipt)
+    def _decided(self, result: Receipt | str | None) -> None:
+        if isinstance(result, Receipt):
+            self._done(result)
+        elif result == KEPT:
+            self.action_keep()
 
     def _done(self, receipt: Receipt) -> None:
         self.deck_app.drafts.pop(self._addressee.to, None)
@@ -117,6 +119,6 @@ class ComposeScreen(LiveModal[None]):
     def action_keep(self) -> None:
         if self._sending:
             return  # what becomes of it is known in a moment
-        self.dismiss()
+        self.finish(None)
         if self.deck_app.drafts.get(self._addressee.to, "").strip():
             self.deck_app.say("kept as a draft: m on the same row takes it up again")

@@ -4,45 +4,56 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from batchdeck.core.model.turn import Turn, TurnState
-from batchdeck.core.rules.gates import shut
-from batchdeck.core.rules.order import ordinal
+from batchdeck.core.model.gate import Holder
+from batchdeck.tui.present.cells import Row
+from batchdeck.tui.present.columns import ANY_WIDTH, Column
 from batchdeck.tui.present.fitting import fit, inert
-from batchdeck.tui.present.gates import WhyLine, frees_line, why_lines
-from batchdeck.tui.present.scene import Scene
-from batchdeck.tui.present.turns import state_word, what
+from batchdeck.tui.present.gates import WhyLine
+from batchdeck.tui.present.why import Why, holder_row, why
 from batchdeck.tui.screens.live import LiveModal
+from batchdeck.tui.widgets.virtual_table import VirtualTable
 
 _GATE, _WORDS, _HOLDERS = 12, 26, 52
-_SENTENCES = {
-    TurnState.RUNNING: "It does not wait for a slot: it runs.",
-    TurnState.STOPPING: "It does not wait: it is being stopped.",
-    TurnState.WAITING: "It waits for your answer (! shows it).",
-}
+_COLUMNS = (
+    Column("held by", 7),
+    Column("task", 8, drop=2),
+    Column("agent", 9, drop=3),
+    Column("for", 7),
+    Column("what", 16, most=ANY_WIDTH, drop=1),
+)
+
+
+class HolderTable(VirtualTable[int]):
+    """The holders by their turns."""
 
 
 class WhyScreen(LiveModal[None]):
+    AUTO_FOCUS = "HolderTable"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,w,enter", "dismiss", "Back", show=False)
+        Binding("escape,w", "dismiss", "Back", show=False),
+        Binding("enter", "open_holder", "Open the holder", show=False),
     ]
 
     def __init__(self, turn_id: int) -> None:
         super().__init__()
         self._turn_id = turn_id
-        self._shown: tuple[str, Content] | None = None
+        self._shown: Why | None = None
+        self._holders: dict[int, Holder] = {}
 
     def compose(self) -> ComposeResult:
-        with VerticalScroll(classes="dialog", id="dialog"):
+        with VerticalScroll(classes="dialog", id="dialog", can_focus=False):
             yield Static(id="gates", markup=False)
+            yield HolderTable(_COLUMNS, id="holders")
+            yield Static(id="ending", markup=False)
 
     def on_mount(self) -> None:
-        self.query_one("#dialog").focus()
         self._show()
 
     def watch_scene(self) -> None:
@@ -51,32 +62,36 @@ class WhyScreen(LiveModal[None]):
 
     def _show(self) -> None:
         turn = self.scene.view.turns.get(self._turn_id)
-        shown = ("gone", Content("This turn is not known any more.")) if turn is None else None
-        if turn is not None:
-            shown = _explained(turn, self.scene)
-        if shown is None or shown == self._shown:
+        gone = Why(f"#{self._turn_id}", ending="This turn is not known any more.")
+        shown = gone if turn is None else why(turn, self.scene)
+        self._holders = {holder.turn: holder for holder in shown.holders}
+        table = self.query_one(HolderTable)
+        table.display = bool(self._holders)
+        table.show(tuple(self._holders), self._row_of)
+        if shown == self._shown:
             return
         self._shown = shown
-        self.query_one("#dialog").border_title = Content(inert(shown[0], 60))
-        self.query_one("#gates", Static).update(shown[1])
+        dialog = self.query_one("#dialog")
+        dialog.border_title = Content(inert(shown.title, 60))
+        dialog.border_subtitle = Content(
+            "enter opens the holder · esc back" if self._holders else "esc back"
+        )
+        gates = self.query_one("#gates", Static)
+        gates.display = bool(shown.lines)
+        gates.update(Content("\n").join(_painted(line) for line in shown.lines))
+        ending = Content("\n").join(Content(inert(line)) for line in shown.ending.split("\n"))
+        self.query_one("#ending", Static).update(ending.stylize("bold"))
 
+    def _row_of(self, turn_id: int) -> Row:
+        holder = self._holders.get(turn_id)
+        return () if holder is None else holder_row(holder, self.scene)
 
-def _explained(turn: Turn, scene: Scene) -> tuple[str, Content]:
-    name = f"#{turn.id} {scene.name_of(turn)}"
-    if turn.state is not TurnState.QUEUED:
-        return f"{name} · {state_word(turn, scene)}", Content(_state_words(turn, scene))
-    gates = scene.gates(turn)
-    lines = [_painted(line) for line in why_lines(gates, scene.view.deck, scene.now_ms)]
-    free = frees_line(shut(gates))
-    last = f"Free {inert(free)}." if free else "Every gate is open: it starts next."
-    lines += [Content(""), Content.styled(last, "bold")]
-    return f"why {name} waits · {ordinal(scene.place(turn))}", Content("\n").join(lines)
-
-
-def _state_words(turn: Turn, scene: Scene) -> str:
-    words = what(turn, scene)
-    sentence = _SENTENCES.get(turn.state, f"It has ended: {turn.state}.")
-    return f"{sentence}\n{inert(words)}" if words else sentence
+    @on(VirtualTable.Opened)
+    def action_open_holder(self) -> None:
+        turn = self.query_one(HolderTable).cursor_key
+        self.dismiss()
+        if turn is not None and self._holders:
+            self.deck_app.open_turn(turn)
 
 
 def _painted(line: WhyLine) -> Content:

@@ -1,0 +1,54 @@
+"""What would be free if a turn ended."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+
+from batchdeck.core.model.gate import Gate, Holder
+from batchdeck.core.model.turn import LIVE, Turn
+from batchdeck.core.rules.consequences import with_sequences
+from batchdeck.core.rules.gates import evaluate, shut
+from batchdeck.core.rules.standing import limit_names
+from batchdeck.core.view import DeckView
+
+
+def without(view: DeckView, ended: Collection[int]) -> DeckView:
+    """The view as it would be if these running or waiting turns had ended."""
+    gone = [view.turns[turn] for turn in ended]
+    running_by = dict(view.running_by)
+    for turn in gone:
+        if turn.state in LIVE:
+            for name in limit_names(turn):
+                running_by[name] = running_by.get(name, 0) - 1
+    names = {f"conversation:{turn.conversation}" for turn in gone}
+    names |= {f"target:{turn.target}" for turn in gone if turn.target is not None}
+    in_order = {
+        name: tuple(turn for turn in members if name not in names or turn not in ended)
+        for name, members in view.in_order.items()
+    }
+    return replace(
+        view,
+        running=view.running - sum(turn.state in LIVE for turn in gone),
+        running_by=running_by,
+        live=tuple(turn for turn in view.live if turn not in ended),
+        waiting_turns=tuple(turn for turn in view.waiting_turns if turn not in ended),
+        in_order=in_order,
+    )
+
+
+def frees_alone(turn: Turn, view: DeckView, gates: Iterable[Gate], now_ms: int) -> Holder | None:
+    """The first holder of `gates` whose end alone would open all of them; None: there is none.
+
+    Args:
+        turn: A queued turn, or a message that is not stored yet.
+        gates: The shut ones.
+    """
+    known = view if turn.id in view.turns else with_sequences(view, turn)
+    holders = {holder.turn: holder for gate in gates for holder in gate.holders}
+    for holder in holders.values():
+        if holder.turn not in view.turns or view.turns[holder.turn].started_ms is None:
+            continue  # one that is only queued ends when it has run
+        if not shut(evaluate(turn, without(known, {holder.turn}), now_ms)):
+            return holder
+    return None

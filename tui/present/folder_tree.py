@@ -1,0 +1,98 @@
+"""The folders that turns work in or wait for, as a tree of real paths."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from batchdeck.core.model.turn import LIVE, Turn, TurnState
+from batchdeck.core.view import DeckView
+from batchdeck.tui.present.cells import Cell, Row, Tone
+from batchdeck.tui.present.durations import stopwatch
+from batchdeck.tui.present.fitting import short_path
+from batchdeck.tui.present.scene import Scene
+
+
+@dataclass
+class Place:
+    """One folder: who is in it, and who wants to."""
+
+    path: str
+    key: str
+    depth: int = 0
+    label: str = ""
+    occupied: list[int] = field(default_factory=list)
+    waiting: list[int] = field(default_factory=list)
+    """In the order of ids; several spellings of one place come together here."""
+
+    @property
+    def first(self) -> int | None:
+        """The turn that opening the row shows."""
+        return next(iter((*self.occupied, *self.waiting)), None)
+
+
+def folder_tree(view: DeckView) -> dict[str, Place]:
+    """Places by their key, each below the nearest one that contains it."""
+    places: dict[str, Place] = {}
+    above: dict[str, tuple[str, ...]] = {}
+    for turn in view.turns.values():
+        folder = turn.folder
+        if folder is None or not _concerned(turn):
+            continue
+        place = places.get(folder.key)
+        if place is None:
+            place = places[folder.key] = Place(folder.path, folder.key)
+            above[folder.key] = folder.above
+        (place.waiting if turn.state is TurnState.QUEUED else place.occupied).append(turn.id)
+    return {place.key: place for place in _in_order(places, above, view.deck)}
+
+
+def _concerned(turn: Turn) -> bool:
+    return turn.state is TurnState.QUEUED or turn.state in LIVE or turn.state is TurnState.WAITING
+
+
+def _in_order(
+    places: dict[str, Place], above: dict[str, tuple[str, ...]], deck: str
+) -> Iterator[Place]:
+    parents = {key: next((k for k in above[key] if k in places), None) for key in places}
+    for place in sorted(places.values(), key=lambda place: place.path.split("/")):
+        parent = parents[place.key]
+        if parent is None:
+            place.label = short_path(place.path, deck)
+        else:
+            over = places[parent]
+            place.depth = over.depth + 1
+            inner = place.path.removeprefix(over.path.rstrip("/") + "/")
+            place.label = inner if inner != place.path else short_path(place.path, deck)
+        yield place
+
+
+def place_row(place: Place, scene: Scene) -> Row:
+    """The cells of the folders' table: folder, occupied by, waiting for it, first in line."""
+    held = f"folder:{place.key}" in scene.view.holds
+    sign = "‖ held" if held else ("▶" if place.occupied else "")
+    tone = Tone.HELD if held else (Tone.RUNNING if place.occupied else Tone.MUTED)
+    return (
+        Cell("  " * place.depth + ("└ " if place.depth else "") + place.label),
+        Cell(f"{sign} {_occupants(place, scene)}".strip() or "free", tone),
+        Cell(str(len(place.waiting)) if place.waiting else "", Tone.PLAIN),
+        Cell(_names(place.waiting, scene), Tone.QUEUED),
+    )
+
+
+def _occupants(place: Place, scene: Scene) -> str:
+    words = []
+    for turn_id in place.occupied[:3]:
+        turn = scene.view.turns.get(turn_id)
+        if turn is not None:
+            since = stopwatch(scene.now_ms - (turn.started_ms or turn.queued_ms))
+            words.append(f"#{turn.id} {scene.name_of(turn)} {turn.agent} {since}")
+    if len(place.occupied) > 3:
+        words.append(f"{len(place.occupied) - 3} more")
+    return ", ".join(words)
+
+
+def _names(turns: list[int], scene: Scene) -> str:
+    known = [scene.view.turns[turn] for turn in turns[:4] if turn in scene.view.turns]
+    more = f", {len(turns) - 4} more" if len(turns) > 4 else ""
+    return ", ".join(f"#{turn.id} {turn.agent}" for turn in known) + more

@@ -1,0 +1,72 @@
+"""A screen that is one table below the headline, with the registry's keys."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from textual import on
+from textual.app import ComposeResult
+from textual.content import Content
+
+from batchdeck.tui.action import Focus, Standpoint
+from batchdeck.tui.screens.acting import ActingScreen, hints_for
+from batchdeck.tui.widgets.action_bar import ActionBar
+from batchdeck.tui.widgets.headline import Headline
+from batchdeck.tui.widgets.virtual_table import VirtualTable
+
+NO_FILTER_NO_MARKS = ("mark", "mark.all", "filter", "next_part", "previous_part")
+"""Actions that a plain table has no use for."""
+
+
+class TableScreen(ActingScreen):
+    """The keys are about a turn that the row under the cursor stands for."""
+
+    AUTO_FOCUS = "VirtualTable"
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (18, "-middling"), (30, "-tall")]  # noqa: RUF012
+
+    def table(self) -> VirtualTable[Any]:
+        """The table, new."""
+        raise NotImplementedError
+
+    def show_rows(self) -> None:
+        """Gives the table its rows, from the scene."""
+        raise NotImplementedError
+
+    def turn_of_row(self) -> int | None:
+        """The turn that the row under the cursor stands for."""
+        return None
+
+    @property
+    def title_words(self) -> str:
+        raise NotImplementedError
+
+    def compose(self) -> ComposeResult:
+        yield Headline(id="headline").data_bind(TableScreen.scene)
+        yield self.table()
+        yield ActionBar(id="bar")
+
+    def on_mount(self) -> None:
+        self.query_one(VirtualTable).border_title = Content(self.title_words)
+        left_out = [a for a in (*NO_FILTER_NO_MARKS, "leave") if not self.offers(a)]
+        self.query_one(ActionBar).hints = (("esc", "back"), *hints_for(Focus.TURNS, *left_out))
+        self.show_rows()
+
+    def watch_scene(self) -> None:
+        if self.ready:
+            self.show_rows()
+
+    @on(VirtualTable.Opened)
+    def _open_row(self) -> None:
+        self.action_do("open")
+
+    def standpoint(self) -> Standpoint:
+        turn = self.turn_of_row()
+        return Standpoint(
+            view=self.scene.view,
+            focus=Focus.TURNS,
+            turn=None if turn is None else self.scene.view.turns.get(turn),
+            read_only=self.deck_app.settings.read_only,
+        )
+
+    def go_back(self) -> None:
+        self.dismiss()
