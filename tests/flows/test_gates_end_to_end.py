@@ -169,7 +169,7 @@ def test_a_key_moves_the_limit(gate: str, space: Workspace, terminal: OpenTermin
     assert remains(lambda: shown.read() and len(space.at_work()) == 2)
 
 
-@pytest.mark.parametrize("gate", GATES)
+@pytest.mark.parametrize("gate", ["status", "global"])
 def test_a_limit_of_zero_closes_and_starts_again_where_it_stood(
     gate: str, space: Workspace
 ) -> None:

@@ -239,11 +239,14 @@ class Workspace:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-        attempts = [run.name for run in self.deck.glob("runs/*")]
-        for attempt in attempts:
+        until(self._nothing_is_left)
+
+    def _nothing_is_left(self) -> bool:
+        """Ends what agents are left; one may begin just now, so it is asked again."""
+        live = [run.name for run in self.deck.glob("runs/*") if _live(run)]
+        for attempt in live:
             signal_marked(attempt, signal.SIGKILL)
-        if attempts:
-            until(lambda: not any(_live(run) for run in self.deck.glob("runs/*")))
+        return not live
 
 
 def _live(run: Path) -> bool:
@@ -263,7 +266,7 @@ def until(condition: Callable[[], object], seconds: float = PATIENCE) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it never came true"
-        time.sleep(0.01)
+        time.sleep(0.02)
 
 
 def remains(condition: Callable[[], object], seconds: float = 0.4) -> bool:

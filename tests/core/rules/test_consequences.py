@@ -118,7 +118,7 @@ def test_a_message_to_a_task_that_is_over_cannot_change_its_result() -> None:
     assert not finished_task(view, None)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(decks(), st.sampled_from(AGENTS))
 def test_weighing_a_message_changes_nothing_and_its_place_is_behind_its_equals(
     view: DeckView, agent: str

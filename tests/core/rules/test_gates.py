@@ -488,7 +488,7 @@ def test_only_the_four_capacity_gates_can_be_passed() -> None:
     assert not passable(evaluate(turn, view, NOW))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(decks())
 def test_a_turn_is_admissible_exactly_when_no_gate_is_shut(view: DeckView) -> None:
     standing = Standing(view)
@@ -497,7 +497,7 @@ def test_a_turn_is_admissible_exactly_when_no_gate_is_shut(view: DeckView) -> No
             assert admissible(turn, standing, NOW) == (not shut(evaluate(turn, view, NOW)))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(decks())
 def test_opening_just_the_shut_gates_lets_a_turn_start(view: DeckView) -> None:
     for turn in view.turns.values():
@@ -509,7 +509,7 @@ def test_opening_just_the_shut_gates_lets_a_turn_start(view: DeckView) -> None:
         assert not shut(evaluate(opened, changed, NOW))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(decks())
 def test_leaving_one_shut_gate_alone_keeps_the_turn_waiting_for_just_that(view: DeckView) -> None:
     for turn in view.turns.values():
@@ -524,7 +524,7 @@ def test_leaving_one_shut_gate_alone_keeps_the_turn_waiting_for_just_that(view: 
             assert [gate.name for gate in shut(evaluate(opened, changed, NOW))] == [kept.name]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(decks())
 def test_a_shut_gate_says_what_frees_it_and_its_holders_are_not_the_turn(view: DeckView) -> None:
     for turn in view.turns.values():

@@ -196,7 +196,7 @@ def applied(view: DeckView, started: tuple[int, ...]) -> DeckView:
     return replace(view, turns=turns, live=live, running=len(live), running_by=counts)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(decks())
 def test_a_plan_takes_no_limit_past_its_number(view: DeckView) -> None:
     after = applied(view, starts(view, NOW))
@@ -206,7 +206,7 @@ def test_a_plan_takes_no_limit_past_its_number(view: DeckView) -> None:
         assert limit is None or used <= max(limit, before), name
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(decks())
 def test_a_plan_lets_nothing_overlap_in_a_folder_or_an_order(view: DeckView) -> None:
     started = starts(view, NOW)
@@ -224,7 +224,7 @@ def _meets(turn: Turn, other: Turn) -> bool:
     )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(decks())
 def test_after_a_plan_nothing_that_waits_could_have_started(view: DeckView) -> None:
     found = plan(view, NOW)
@@ -235,7 +235,7 @@ def test_after_a_plan_nothing_that_waits_could_have_started(view: DeckView) -> N
         assert [gate.name for gate in gates] == [gate.name for gate in waiter.gates]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(decks())
 def test_a_plan_serves_in_order_and_tells_of_every_queued_turn_once(view: DeckView) -> None:
     found = plan(view, NOW)
@@ -245,7 +245,7 @@ def test_a_plan_serves_in_order_and_tells_of_every_queued_turn_once(view: DeckVi
     assert sorted(told) == sorted(order)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(decks(), st.integers(0, 3))
 def test_lowered_limits_admit_nothing_that_was_not_admitted_before(
     view: DeckView, number: int
@@ -262,13 +262,13 @@ def _number(view: DeckView, name: str) -> int:
     return 99 if value is None else value
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(decks())
 def test_a_deck_closed_at_zero_starts_nothing(view: DeckView) -> None:
     assert starts(with_limits(view, {GLOBAL: 0}), NOW) == ()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(decks())
 def test_a_plan_carried_out_leaves_nothing_more_to_start(view: DeckView) -> None:
     assert starts(applied(view, starts(view, NOW)), NOW) == ()
