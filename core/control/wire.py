@@ -1,4 +1,4 @@
-"""Commands, receipts and views as JSON, the same for every door (`interface.md`)."""
+"""Commands, receipts and views as JSON, the same for every door."""
 
 from __future__ import annotations
 

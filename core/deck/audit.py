@@ -1,5 +1,4 @@
-"""The invariants, checked from what stands in memory, on disk and in hand; pure, so that it is told
-everything it looks at (`reliability` in the design: I1, I4, I5, I7, I9, and nothing stranded)."""
+"""The invariants, checked purely from what stands in memory, on disk and in hand."""
 
 from __future__ import annotations
 

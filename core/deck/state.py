@@ -262,7 +262,7 @@ class DeckState:
 
     @property
     def mode(self) -> str:
-        """The deck's mode in one word (`interface.md`)."""
+        """The deck's mode in one word."""
         if not self.supervised:
             return "stopped"
         if self.draining:

@@ -27,7 +27,7 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """One definition; a batch file or the deck's configuration names it (`interface.md`)."""
+    """One definition; a batch file or the deck's configuration names it."""
 
     name: str
     kind: AgentKind

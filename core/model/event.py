@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One thing that happened. `kind` is one of `interface.md`'s names."""
+    """One thing that happened; `kind` is a stable name such as `turn.claimed`."""
 
     seq: int
     at_ms: int

@@ -52,7 +52,7 @@ class BatchSpec:
     """The definitions this file brings."""
     limits: tuple[Limit, ...] = ()
     """Those the file, a flag or the configuration sets, each with its origin; names as in
-    `interface.md`. `agent:NAME` is here only where something other than the definition set it."""
+    on the command line. `agent:NAME` is here only where something else than the definition set it."""
     on_error: OnError = OnError.SKIP
     collect_to: str | None = None
     interrupt: Interrupt = Interrupt.CONTINUE

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Status(StrEnum):
-    """Where a task stands (`product.md`, "Statuses")."""
+    """Where a task stands."""
 
     BACKLOG = "BACKLOG"
     READY = "READY"

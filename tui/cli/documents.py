@@ -1,4 +1,4 @@
-"""Views as the JSON documents of `interface.md`; pure."""
+"""Views as the JSON documents that `--json` prints; pure."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class Busy(Refused):
 
 
 def busy_code(gates: tuple[Gate, ...]) -> str:
-    """The stable name of the primary reason (`interface.md`)."""
+    """The stable name of the primary reason."""
     first = gates[0].name if gates else None
     if first is GateName.AGENT:
         return "agent_parallelism_limit_reached"
