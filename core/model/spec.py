@@ -51,8 +51,10 @@ class BatchSpec:
     agents: Mapping[str, Agent] = field(default_factory=dict)
     """The definitions this file brings."""
     limits: tuple[Limit, ...] = ()
-    """Those the file, a flag or the configuration sets, each with its origin; names as in
-    on the command line. `agent:NAME` is here only where something else than the definition set it."""
+    """Those the file, a flag or the configuration sets, each with its origin and its full name.
+
+    `agent:NAME` is here only where something else than the agent's definition set it.
+    """
     on_error: OnError = OnError.SKIP
     collect_to: str | None = None
     interrupt: Interrupt = Interrupt.CONTINUE
