@@ -24,7 +24,11 @@ _LOOKING = (
            "Show what needs you, the oldest first, and answer it there.",
            off=reasons.nothing_needed, in_bar=True),
     Action("filter", "filter", "slash", "look",
-           "Show only some turns: status:READY agent:coder !text.", in_bar=True),
+           "Show only some turns: status:READY agent:coder !text; in an output, find.",
+           in_bar=True),
+    Action("sort", "sort", "s", "look",
+           "Sort the turns by need, agent, place, state or latest change.",
+           frozenset({Focus.TURNS}), _CHOOSE_TURN),
     Action("queue", "queue", "Q", "look",
            "Show the queue in the order of service, and operate on it."),
     Action("folders", "folders", "f", "look",
@@ -134,5 +138,7 @@ MOVES = (
     ("pgdn pgup", "A page on or back."),
     ("g home", "First row, whichever that is from now on."),
     ("G end", "Last row."),
+    ("n N", "In an output: the next line with what was found, the one before."),
+    ("W", "In an output: long lines go on in the next row."),
 )
 """The keys of tables and logs, which those widgets bind themselves."""

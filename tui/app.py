@@ -6,7 +6,7 @@ import asyncio
 from typing import Any, ClassVar
 
 from rich.text import Text
-from textual import work
+from textual import events, work
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.timer import Timer
@@ -19,6 +19,7 @@ from batchdeck.core.port import Deck
 from batchdeck.core.view import DeckView
 from batchdeck.tui.failing import ReportCrash
 from batchdeck.tui.leaving import How, Leave
+from batchdeck.tui.looking_away import READING_MS, LookingAway
 from batchdeck.tui.opening import OpeningApp
 from batchdeck.tui.palette import DeckCommands
 from batchdeck.tui.present.cells import Tone
@@ -62,6 +63,7 @@ class DeckApp(OpeningApp):
         self.report_crash = report_crash
         self.drafts = {}
         self._queues = Queues()
+        self._away = LookingAway(self.clock.now_ms())
         self._tick: Timer | None = None
         self._leaves_when_drained = False
         self._faults = self.dress(settings or ScreenSettings())
@@ -97,7 +99,14 @@ class DeckApp(OpeningApp):
 
     def scene(self) -> Scene:
         """The view as it stands at this moment."""
-        return Scene(self.view, self.clock.now_ms(), self._queues)
+        now_ms = self.clock.now_ms()
+        return Scene(self.view, now_ms, self._queues, self._away.words(self.view, now_ms))
+
+    async def on_event(self, event: events.Event) -> None:
+        if isinstance(event, events.Key) and self._away.key_pressed(self.view, self.clock.now_ms()):
+            self._show_scene()
+            self.set_timer(READING_MS / 1_000, self._show_scene)
+        await super().on_event(event)
 
     def _show_scene(self) -> None:
         if self._closing:

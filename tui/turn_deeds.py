@@ -115,6 +115,7 @@ TURN_DEEDS: dict[str, Deed] = {
     "stop": stop,
     "hold": hold,
     "retry": retry,
+    "sort": lambda screen, at: screen.sort(),
     "mark": lambda screen, at: screen.mark(),
     "mark.all": lambda screen, at: screen.mark_all(),
 }

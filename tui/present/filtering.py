@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from batchdeck.core.model.task import Task
@@ -70,14 +70,19 @@ NO_FILTER = Filter()
 def read_filter(text: str) -> Filter:
     """A filter from what a person typed; a field that is not known is a text like any other."""
     words = text.split()
-    terms = tuple(term for word in words if (term := _read_term(word)) is not None)
-    return Filter(" ".join(words), terms)
+    return Filter(" ".join(words), read_terms(text, FIELDS))
 
 
-def _read_term(word: str) -> Term | None:
+def read_terms(text: str, fields: Collection[str]) -> tuple[Term, ...]:
+    """The terms of a filter; a field that is not among `fields` is a text like any other."""
+    found = (_read_term(word, fields) for word in text.split())
+    return tuple(term for term in found if term is not None)
+
+
+def _read_term(word: str, fields: Collection[str]) -> Term | None:
     negated, bare = word.startswith("!"), word.removeprefix("!").lower()
     field, colon, value = bare.partition(":")
-    if colon and field in FIELDS:
+    if colon and field in fields:
         # a field without its value is still being typed
         return Term(field, value, negated) if value else None
     return Term(None, bare, negated) if bare else None

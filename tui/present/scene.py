@@ -23,9 +23,13 @@ class Scene:
             afresh costs a walk over all turns.
     """
 
-    def __init__(self, view: DeckView, now_ms: int, queues: Queues | None = None) -> None:
+    def __init__(
+        self, view: DeckView, now_ms: int, queues: Queues | None = None, remark: str = ""
+    ) -> None:
         self.view = view
         self.now_ms = now_ms
+        self.remark = remark
+        """What every screen says below its headline."""
         self._queues = queues
 
     @cached_property

@@ -10,8 +10,10 @@ from batchdeck.core.view import DeckView
 from batchdeck.tui.present.changes import changed_ids, changed_turns
 from batchdeck.tui.present.filtering import Filter
 from batchdeck.tui.present.needs import needs
+from batchdeck.tui.present.sorting import Sort, sort_key
 
-_Key = tuple[int, int, int, int]
+_Key = tuple[Any, ...]
+"""Ends with the turn's id."""
 _NEEDS, _LIVE, _QUEUED, _ENDED = range(4)
 
 
@@ -25,6 +27,7 @@ class TurnOrder:
     def __init__(self) -> None:
         self._view = DeckView()
         self._filter = Filter()
+        self._sort = Sort.NEED
         self._urgent: frozenset[int] = frozenset()
         self._key_of: dict[int, _Key] = {}
         self._sorted: list[_Key] = []
@@ -35,11 +38,11 @@ class TurnOrder:
     @property
     def ids(self) -> list[int]:
         """The turns that pass the filter, in order."""
-        return [key[3] for key in self._sorted]
+        return [key[-1] for key in self._sorted]
 
-    def refilter(self, chosen: Filter) -> None:
-        """Shows other turns of the same view."""
-        self._filter = chosen
+    def refilter(self, chosen: Filter, sort: Sort = Sort.NEED) -> None:
+        """Shows other turns of the same view, or in another order."""
+        self._filter, self._sort = chosen, sort
         self._key_of.clear()
         self._sorted.clear()
         for turn in self._view.turns.values():
@@ -87,6 +90,9 @@ class TurnOrder:
     def _wanted(self, turn: Turn | None) -> _Key | None:
         if turn is None or not self._passes(turn):
             return None
+        return (*sort_key(turn, self._view, self._sort), *self._usual(turn))
+
+    def _usual(self, turn: Turn) -> _Key:
         if turn.id in self._urgent:
             return (_NEEDS, 0, 0, turn.id)
         if turn.state in LIVE or turn.state is TurnState.WAITING:

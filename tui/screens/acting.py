@@ -72,6 +72,9 @@ class ActingScreen(LiveScreen[None]):
     def go_back(self) -> None:
         """One layer back."""
 
+    def sort(self) -> None:
+        """Goes on to the next order."""
+
     def mark(self) -> None:
         """Marks what is under the cursor."""
 

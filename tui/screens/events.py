@@ -13,9 +13,11 @@ from batchdeck.core.model.event import Event
 from batchdeck.tui.action import Focus, Standpoint
 from batchdeck.tui.present.cells import Row
 from batchdeck.tui.present.columns import ANY_WIDTH, Column
+from batchdeck.tui.present.event_filter import EventFilter
 from batchdeck.tui.present.happenings import event_row
 from batchdeck.tui.present.scene import Scene
-from batchdeck.tui.screens.acting import ActingScreen, bindings_of, hints_for
+from batchdeck.tui.screens.acting import bindings_of, hints_for
+from batchdeck.tui.screens.filtering import FilteringScreen
 from batchdeck.tui.widgets.action_bar import ActionBar
 from batchdeck.tui.widgets.headline import Headline
 from batchdeck.tui.widgets.virtual_table import VirtualTable
@@ -29,29 +31,30 @@ _COLUMNS = (
     Column("task", 10, drop=2),
     Column("what", 24, most=ANY_WIDTH),
 )
-_LEFT_OUT = ("mark", "mark.all", "filter", "events", "next_part", "previous_part")
+_LEFT_OUT = ("mark", "mark.all", "sort", "events", "next_part", "previous_part")
 
 
 class EventTable(VirtualTable[int]):
     """The events by their number."""
 
 
-class EventsScreen(ActingScreen):
+class EventsScreen(FilteringScreen):
     AUTO_FOCUS = "EventTable"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of((Focus.TURNS,), *_LEFT_OUT)
 
     def __init__(self) -> None:
         super().__init__()
         self._events: dict[int, Event] = {}
+        self._filter = EventFilter()
 
     def compose(self) -> ComposeResult:
         yield Headline(id="headline").data_bind(EventsScreen.scene)
         yield EventTable(_COLUMNS, id="events")
+        yield from self.compose_filter("kind:limit agent:coder by:op !text")
         yield ActionBar(id="bar")
 
     def on_mount(self) -> None:
         table = self.query_one(EventTable)
-        table.border_title = Content("events")
         table.empty_words = "nothing has happened yet"
         self.query_one(ActionBar).hints = (("esc", "back"), *hints_for(Focus.TURNS, *_LEFT_OUT))
         self._read_on()
@@ -76,8 +79,32 @@ class EventsScreen(ActingScreen):
             read_only=self.deck_app.settings.read_only,
         )
 
-    def go_back(self) -> None:
-        self.dismiss()
+    # filtering
+
+    @property
+    def filter_text(self) -> str:
+        return self._filter.text
+
+    def set_filter(self, text: str) -> None:
+        self._filter = EventFilter(text)
+        self.query_one(EventTable).expect_order()
+        self._show()
+
+    def filter_done(self) -> None:
+        self.query_one(EventTable).focus()
+
+    def unmark(self) -> bool:
+        return False
+
+    def _show(self) -> None:
+        table = self.query_one(EventTable)
+        shown = [seq for seq, event in self._events.items() if self._filter.passes(event)]
+        table.show(shown, self._row_of)
+        title = f"events ─ {self._filter.text}" if self._filter.text else "events"
+        table.border_title = Content(title)
+        table.border_subtitle = Content(f"{len(shown)} of {len(self._events)}")
+
+    # reading
 
     @work(exclusive=True, group="events")
     async def _read_on(self) -> None:
@@ -90,7 +117,7 @@ class EventsScreen(ActingScreen):
         self._events.update((event.seq, event) for event in fresh)
         for seq in list(self._events)[: max(0, len(self._events) - _MOST)]:
             del self._events[seq]
-        table.show(list(self._events), self._row_of)
+        self._show()
         if at_end:
             table.action_bottom()
 

@@ -1,4 +1,4 @@
-"""A screen with turns that a filter chooses from, and that can be marked."""
+"""A screen with rows that a filter chooses from, and that can be marked."""
 
 from __future__ import annotations
 
@@ -17,15 +17,25 @@ class FilteringScreen(ActingScreen):
 
     VERTICAL_BREAKPOINTS = [(0, "-short"), (18, "-middling"), (30, "-tall")]  # noqa: RUF012
 
-    def compose_filter(self) -> ComposeResult:
+    def compose_filter(
+        self, example: str = "status:READY agent:coder !text", name: str = "filter"
+    ) -> ComposeResult:
         """The line in which a filter is written."""
         with Horizontal(id="filtering"):
-            yield Static(" filter ", markup=False)
-            yield FilterBar(id="filter")
+            yield Static(f" {name} ", markup=False)
+            yield FilterBar(example, id="filter")
 
     @property
     def _turns(self) -> TurnTable:
         return self.query_one(TurnTable)
+
+    @property
+    def filter_text(self) -> str:
+        return self._turns.filter_text
+
+    def sort(self) -> None:
+        self._turns.sort = self._turns.sort.following
+        self.say(f"sorted by {self._turns.sort}: s goes on")
 
     def mark(self) -> None:
         self._turns.mark()
@@ -41,12 +51,12 @@ class FilteringScreen(ActingScreen):
 
     def ask_filter(self) -> None:
         self.query_one("#filtering").add_class("-open")
-        self.query_one(FilterBar).open(self._turns.filter_text)
+        self.query_one(FilterBar).open(self.filter_text)
 
     def go_back(self) -> None:
         if self.unmark():
             return
-        if self._turns.filter_text:
+        if self.filter_text:
             self.set_filter("")
             return
         self.leave_screen()

@@ -29,6 +29,7 @@ class MatrixScreen(TableScreen):
         (Focus.AGENTS,), *NO_FILTER_NO_MARKS, "matrix", "limit.raise", "limit.lower",
         "limit.type", "limit.none",
     )  # fmt: skip
+    part = Focus.AGENTS
     title_words = "status × agent, running/queued"
 
     def __init__(self) -> None:

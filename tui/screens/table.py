@@ -14,7 +14,7 @@ from batchdeck.tui.widgets.action_bar import ActionBar
 from batchdeck.tui.widgets.headline import Headline
 from batchdeck.tui.widgets.virtual_table import VirtualTable
 
-NO_FILTER_NO_MARKS = ("mark", "mark.all", "filter", "next_part", "previous_part")
+NO_FILTER_NO_MARKS = ("mark", "mark.all", "sort", "filter", "next_part", "previous_part")
 """Actions that a plain table has no use for."""
 
 
@@ -22,6 +22,8 @@ class TableScreen(ActingScreen):
     """The keys are about a turn that the row under the cursor stands for."""
 
     AUTO_FOCUS = "VirtualTable"
+    part = Focus.TURNS
+    """What the keys are about."""
     VERTICAL_BREAKPOINTS = [(0, "-short"), (18, "-middling"), (30, "-tall")]  # noqa: RUF012
 
     def table(self) -> VirtualTable[Any]:
@@ -48,7 +50,7 @@ class TableScreen(ActingScreen):
     def on_mount(self) -> None:
         self.query_one(VirtualTable).border_title = Content(self.title_words)
         left_out = [a for a in (*NO_FILTER_NO_MARKS, "leave") if not self.offers(a)]
-        self.query_one(ActionBar).hints = (("esc", "back"), *hints_for(Focus.TURNS, *left_out))
+        self.query_one(ActionBar).hints = (("esc", "back"), *hints_for(self.part, *left_out))
         self.show_rows()
 
     def watch_scene(self) -> None:

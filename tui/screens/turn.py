@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from textual import work
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.containers import Horizontal
 from textual.content import Content
 from textual.widgets import Static
 
@@ -14,6 +15,7 @@ from batchdeck.core.model.conversation import Message, Role
 from batchdeck.core.model.turn import Turn
 from batchdeck.core.text import clean_text
 from batchdeck.tui.action import Focus, Standpoint
+from batchdeck.tui.present.cells import Tone
 from batchdeck.tui.present.fitting import inert, short_path
 from batchdeck.tui.present.happenings import clock_time
 from batchdeck.tui.present.scene import Scene
@@ -21,11 +23,12 @@ from batchdeck.tui.present.turns import state_word, turn_symbol, turn_time, turn
 from batchdeck.tui.screens.acting import ActingScreen, bindings_of, hints_for
 from batchdeck.tui.screens.deck import DeckScreen
 from batchdeck.tui.widgets.action_bar import ActionBar
+from batchdeck.tui.widgets.filter_bar import FilterBar
 from batchdeck.tui.widgets.headline import Headline
 from batchdeck.tui.widgets.output_pane import OutputPane
 from batchdeck.tui.widgets.ring_log import RingLog
 
-_LEFT_OUT = ("mark", "mark.all", "open", "filter")
+_LEFT_OUT = ("mark", "mark.all", "sort", "open")
 
 
 class TurnScreen(ActingScreen):
@@ -45,11 +48,19 @@ class TurnScreen(ActingScreen):
         conversation.border_title = Content("conversation")
         yield conversation
         yield OutputPane(self.deck_app.deck.output, id="output").data_bind(TurnScreen.scene)
+        with Horizontal(id="filtering"):
+            yield Static(" find ", markup=False)
+            yield FilterBar("enter: the latest · then n next, N before", id="filter")
         yield ActionBar(id="bar")
 
     def on_mount(self) -> None:
         self.query_one(OutputPane).turn_id = self._turn_id
-        self.query_one(ActionBar).hints = (("esc", "back"), *hints_for(Focus.TURNS, *_LEFT_OUT))
+        self.query_one(ActionBar).hints = (
+            ("esc", "back"),
+            ("/", "find"),
+            ("W", "wrap"),
+            *hints_for(Focus.TURNS, "filter", *_LEFT_OUT),
+        )
         self._show()
         self._read_messages()
 
@@ -73,7 +84,29 @@ class TurnScreen(ActingScreen):
         )
 
     def go_back(self) -> None:
-        self.dismiss()
+        output = self.query_one(OutputPane)
+        if output.needle:
+            output.find("")
+        else:
+            self.dismiss()
+
+    # finding in the output
+
+    def ask_filter(self) -> None:
+        self.query_one("#filtering").add_class("-open")
+        self.query_one(FilterBar).open(self.query_one(OutputPane).needle.text)
+
+    @on(FilterBar.Written)
+    def _find(self, message: FilterBar.Written) -> None:
+        if not self.query_one(OutputPane).find(message.text):
+            self.say(f"{message.text!r} is not in what is kept of the output", Tone.ALERT)
+
+    @on(FilterBar.Done)
+    def _found(self) -> None:
+        self.query_one("#filtering").remove_class("-open")
+        self.query_one(OutputPane).focus()
+        if self.query_one(OutputPane).needle:
+            self.say("n next, N before, esc ends it")
 
     def _show(self) -> None:
         place, content = self.query_one("#about", Static), self._about()

@@ -36,6 +36,7 @@ class HolderTable(VirtualTable[int]):
 
 class WhyScreen(LiveModal[None]):
     AUTO_FOCUS = "HolderTable"
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (18, "-middling")]  # noqa: RUF012
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,w", "dismiss", "Back", show=False),
         Binding("enter", "open_holder", "Open the holder", show=False),

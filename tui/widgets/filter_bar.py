@@ -28,12 +28,12 @@ class FilterBar(Input):
     class Done(Message):
         """Nothing more is written here."""
 
-    def __init__(self, *, id: str | None = None) -> None:
+    def __init__(self, example: str, *, id: str | None = None) -> None:
         super().__init__(
             id=id,
             compact=True,
             select_on_focus=False,
-            placeholder="status:READY agent:coder !text",
+            placeholder=example,
         )
         self.cursor_blink = False
         self._before = ""

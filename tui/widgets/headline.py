@@ -6,7 +6,6 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from batchdeck.core.view import DeckView
 from batchdeck.tui.present.cells import Cell
 from batchdeck.tui.present.fitting import fit
 from batchdeck.tui.present.headline import headline
@@ -40,7 +39,7 @@ class Headline(Widget, can_focus=True):
         if not self.size.width:
             return
         shown = headline(self.scene.view, self.scene.now_ms, self.size.width)
-        notice = _notice(self.scene.view)
+        notice = _notice(self.scene)
         if notice != self._notice:
             self._notice = notice
             self.set_class(bool(notice), "-with-notice")
@@ -50,10 +49,11 @@ class Headline(Widget, can_focus=True):
             self.refresh()
 
 
-def _notice(view: DeckView) -> str:
-    if view.fault:
-        return f" fault: {view.fault}"
-    return f" {view.banner}" if view.banner else ""
+def _notice(scene: Scene) -> str:
+    if scene.view.fault:
+        return f" fault: {scene.view.fault}"
+    words = scene.view.banner or scene.remark
+    return f" {words}" if words else ""
 
 
 def _painted(cell: Cell) -> tuple[str, str]:

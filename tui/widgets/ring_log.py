@@ -20,11 +20,14 @@ from textual.strip import Strip
 from textual.timer import Timer
 
 from batchdeck.tui.ansi import coloured_segments, plain_text
+from batchdeck.tui.finding import Needle
 from batchdeck.tui.present.fitting import fit
+from batchdeck.tui.wrapping import wrapped
 
 _COMMITS_PER_SECOND = 10
 _MOST_CHARACTERS = 4_000
-"""Of one line; a line is cut, never wrapped."""
+"""Of one line."""
+_FOUND = Style(reverse=True, bold=True)
 
 
 class RingLog(ScrollView, can_focus=True):
@@ -42,8 +45,13 @@ class RingLog(ScrollView, can_focus=True):
         Binding("pageup", "page_up", show=False, id="log.page_up"),
         Binding("end,G", "follow", show=False, id="log.follow"),
         Binding("home,g", "top", show=False, id="log.top"),
+        Binding("n", "find(1)", show=False, id="log.next"),
+        Binding("N", "find(-1)", show=False, id="log.previous"),
+        Binding("W", "wrap", show=False, id="log.wrap"),
     ]
     follow = var(True)
+    wraps = var(False)
+    """Long lines go on in the next row, and are not cut."""
 
     class FollowChanged(Message):
         """The log follows its end, or does so no longer."""
@@ -52,6 +60,11 @@ class RingLog(ScrollView, can_focus=True):
         super().__init__(id=id)
         self.empty_words = ""
         """What stands there while there is no line."""
+        self.needle = Needle()
+        """What is looked for, and marked where it stands."""
+        self._found: int | None = None
+        """Number of the line at which it was found last."""
+        self._source: deque[str] = deque(maxlen=most_lines)
         self._lines: deque[str] = deque(maxlen=most_lines)
         self._total = 0
         self._first = 0
@@ -60,6 +73,7 @@ class RingLog(ScrollView, can_focus=True):
         self._strips: LRUCache[tuple[Any, ...], Strip] = LRUCache(512)
         self._timer: Timer | None = None
         self._plain = Style.null()
+        self._wrapped_at = 0
 
     # what is written
 
@@ -67,15 +81,22 @@ class RingLog(ScrollView, can_focus=True):
         """Appends lines; may be called thousands of times a second."""
         before = self._total
         for line in lines:
-            self._lines.append(line[:_MOST_CHARACTERS])
-            self._total += 1
+            self._source.append(line[:_MOST_CHARACTERS])
+            self._put(line[:_MOST_CHARACTERS])
         if self._total != before:
             self._mark_dirty()
 
+    def _put(self, line: str) -> None:
+        pieces = wrapped(line, self.size.width) if self.wraps else (line,)
+        self._lines.extend(pieces)
+        self._total += len(pieces)
+
     def clear(self) -> None:
         """Forgets every line and follows again."""
+        self._source.clear()
         self._lines.clear()
         self._total = self._first = 0
+        self._found = None
         self._strips.clear()
         self.follow = True
         self._mark_dirty()
@@ -118,7 +139,22 @@ class RingLog(ScrollView, can_focus=True):
         if self.virtual_size != size:
             self.virtual_size = size
 
-    def on_resize(self) -> None:
+    def on_resize(self, event: events.Resize) -> None:
+        if self.wraps and event.size.width != self._wrapped_at:
+            self._wrap_anew()
+        self._mark_dirty()
+
+    def watch_wraps(self) -> None:
+        self._wrap_anew()
+
+    def _wrap_anew(self) -> None:
+        self._wrapped_at = self.size.width
+        self._lines.clear()
+        self._strips.clear()
+        self._total = self._first = 0
+        self._found = None
+        for line in self._source:
+            self._put(line)
         self._mark_dirty()
 
     def notify_style_update(self) -> None:
@@ -141,16 +177,25 @@ class RingLog(ScrollView, can_focus=True):
 
     def _line_strip(self, number: int) -> Strip:
         width = self.size.width
-        known = (self._first + number, width, self._plain)
+        known = (self._first + number, width, self._plain, self.needle.text)
         strip = self._strips.get(known)
         if strip is None:
-            strip = self._strips[known] = self._drawn(self._lines[number], width)
+            line = self._lines[number]
+            strip = self._strips[known] = self._with_finds(self._drawn(line, width), line)
         return strip
 
     def _drawn(self, line: str, width: int) -> Strip:
         if "\x1b" not in line:
             return Strip([Segment(fit(line, width), self._plain)], width)
         return Strip(coloured_segments(line, self._plain)).adjust_cell_length(width, self._plain)
+
+    def _with_finds(self, strip: Strip, line: str) -> Strip:
+        if not self.needle:
+            return strip
+        for start, end in self.needle.spans(line):
+            middle = strip.crop(start, end).apply_style(_FOUND)
+            strip = Strip.join([strip.crop(0, start), middle, strip.crop(end)])
+        return strip
 
     def _with_selection(self, strip: Strip, number: int) -> Strip:
         selection = self.text_selection
@@ -168,6 +213,26 @@ class RingLog(ScrollView, can_focus=True):
 
     def selection_updated(self, selection: Selection | None) -> None:
         self.refresh()
+
+    # finding
+
+    def find(self, text: str) -> bool:
+        """Marks a text, and goes to the latest line with it; whether there is one."""
+        self.needle, self._found = Needle(text), None
+        self.refresh()
+        return self.find_on(-1) if self.needle else True
+
+    def find_on(self, step: int) -> bool:
+        """Goes to the next line with it, or with -1 to the one before; whether there is one."""
+        if not self._lines:
+            return False
+        start = len(self._lines) - 1 if self._found is None else self._found - self._first + step
+        index = self.needle.next_in(self._lines, start, step)
+        if index is None:
+            return False
+        self._found = self._first + index
+        self._read_at(max(0, index - self.size.height // 2))
+        return True
 
     # what the reader does
 
@@ -191,6 +256,12 @@ class RingLog(ScrollView, can_focus=True):
     def action_follow(self) -> None:
         self.follow = True
         self._mark_dirty()
+
+    def action_find(self, step: int) -> None:
+        self.find_on(step)
+
+    def action_wrap(self) -> None:
+        self.wraps = not self.wraps
 
     def action_top(self) -> None:
         self._read_at(0)

@@ -12,6 +12,7 @@ from batchdeck.tui.present.cells import Row
 from batchdeck.tui.present.columns import ANY_WIDTH, Column
 from batchdeck.tui.present.filtering import Filter, read_filter
 from batchdeck.tui.present.scene import EMPTY_SCENE, Scene
+from batchdeck.tui.present.sorting import Sort
 from batchdeck.tui.present.turn_order import TurnOrder
 from batchdeck.tui.present.turns import turn_row
 from batchdeck.tui.widgets.marking_table import MarkingTable
@@ -36,6 +37,7 @@ class TurnTable(MarkingTable[int]):
 
     scene: reactive[Scene] = reactive(EMPTY_SCENE, repaint=False)
     filter_text: reactive[str] = reactive("", repaint=False)
+    sort: reactive[Sort] = reactive(Sort.NEED, repaint=False)
 
     def __init__(
         self,
@@ -75,9 +77,14 @@ class TurnTable(MarkingTable[int]):
         self._refilter()
         self._renew()
 
+    def watch_sort(self) -> None:
+        self._refilter()
+        self.expect_order()
+        self._renew()
+
     def _refilter(self) -> None:
         self.filter = read_filter(self.filter_text)
-        self._order.refilter(read_filter(f"{self._always} {self.filter_text}"))
+        self._order.refilter(read_filter(f"{self._always} {self.filter_text}"), self.sort)
         self._ids = self._order.ids
         self.empty_words = (
             "no turn passes the filter (esc clears it)" if self.filter else f"no {self._title} yet"
@@ -98,7 +105,10 @@ class TurnTable(MarkingTable[int]):
 
     def _retitle(self) -> None:
         """Says which turns are shown, of how many, and how many are marked."""
-        title = Content(self._title + (f" ─ {self.filter.text}" if self.filter else ""))
+        words = [self._title]
+        if self.sort is not Sort.NEED:
+            words.append(f"by {self.sort}")
+        title = Content(" ─ ".join([*words, self.filter.text] if self.filter else words))
         if self.border_title != title.markup:
             self.border_title = title
         total = self.scene.view.queued if self._always else len(self.scene.view.turns)
