@@ -11,18 +11,17 @@ from dataclasses import replace
 
 import anyio
 
-from batchdeck.core.agents.adapter import Assignment, Outcome
+from batchdeck.core.agents.adapter import Assignment
 from batchdeck.core.clock import Clock
 from batchdeck.core.commands import Command, Receipt, StopAll, StopTurn
 from batchdeck.core.deck.answering import Answers, closed, refusal
 from batchdeck.core.deck.audit import Violation, violations
+from batchdeck.core.deck.carrying import carry_out_letters
 from batchdeck.core.deck.dispatcher import Dispatcher
-from batchdeck.core.deck.handling.commands import carry_out, look_up
-from batchdeck.core.deck.letters import Audited, CommandLetter, Ended, Letter, Pulses, Started
-from batchdeck.core.deck.losing import FAIL, MOST_INTERRUPTIONS, RETRY
-from batchdeck.core.deck.mending import FROM_DISK, mend
+from batchdeck.core.deck.handling.commands import look_up
+from batchdeck.core.deck.letters import Audited, CommandLetter, Ended, Letter, Started
+from batchdeck.core.deck.mending import FROM_DISK
 from batchdeck.core.deck.options import DeckOptions
-from batchdeck.core.deck.outcomes import ended
 from batchdeck.core.deck.reading import Reader
 from batchdeck.core.deck.restoring import (
     only_limits_left,
@@ -31,7 +30,7 @@ from batchdeck.core.deck.restoring import (
     sync_holds,
 )
 from batchdeck.core.deck.state import KEPT_ENDED, DeckState
-from batchdeck.core.deck.turns import claim, put_hold, started
+from batchdeck.core.deck.turns import claim, put_hold
 from batchdeck.core.deck.work import Work
 from batchdeck.core.errors import BatchdeckError, StoreError
 from batchdeck.core.model.conversation import Message
@@ -229,7 +228,7 @@ class Engine:
         self._writing = True
         try:
             letters = await self._with_history(letters)
-            receipts = self._carry_out(letters, work)
+            receipts = carry_out_letters(letters, work, self._options)
             self._look_at_due(work)
             self._admit(work)
             await self._save(work)
@@ -262,50 +261,6 @@ class Engine:
 
     def _new_work(self) -> Work:
         return Work(self._state, self._scheduler, self._clock.now_ms())
-
-    def _carry_out(
-        self, letters: Sequence[Letter], work: Work
-    ) -> list[tuple[CommandLetter, Receipt]]:
-        receipts: list[tuple[CommandLetter, Receipt]] = []
-        for letter in letters:
-            if isinstance(letter, CommandLetter):
-                receipts.append((letter, self._receipt(letter, work)))
-            elif isinstance(letter, Started):
-                turn = self._state.turns.get(letter.turn)
-                if turn is not None:
-                    started(work, turn, letter.attempt, letter.process)
-            elif isinstance(letter, Ended):
-                reached("finish.before")
-                ended(work, letter.turn, letter.attempt, self._judged(letter))
-            elif isinstance(letter, Audited):
-                mend(work, letter.found, letter.adopt)
-            elif isinstance(letter, Pulses):
-                self._state.pulses = dict(letter.pulses)
-                self._state.touch("pulses")
-        return receipts
-
-    def _judged(self, letter: Ended) -> Outcome:
-        """A question that nobody will answer is a failure; a lost turn is as the options say."""
-        outcome = letter.outcome
-        if outcome.state is TurnState.LOST:
-            return replace(outcome, if_lost=self._if_lost(letter.interruptions))
-        if outcome.question is None or not self._options.no_input:
-            return outcome
-        words = f"asked, and nobody is there to answer: {outcome.question.question}"
-        return replace(outcome, state=TurnState.FAILED, question=None, error=words)
-
-    def _if_lost(self, interruptions: int) -> str:
-        """What becomes of a lost turn; crashes alone never use a task up."""
-        wanted = self._options.on_lost
-        if wanted == RETRY and interruptions >= MOST_INTERRUPTIONS:
-            wanted = "ask"
-        return FAIL if wanted == "ask" and self._options.no_input else wanted
-
-    def _receipt(self, letter: CommandLetter, work: Work) -> Receipt:
-        try:
-            return carry_out(letter.command, work, letter.found)
-        except BatchdeckError as error:
-            return refusal(error)
 
     def _look_at_due(self, work: Work) -> None:
         while self._due and self._due[0][0] <= work.now_ms:
@@ -474,13 +429,13 @@ class Engine:
         reached("tick")
         try:
             version = await self._connection.run(_data_version)
+            if self._data_version != version:
+                self._data_version = version
+                await self._reload()
+            await self._audit()
         except StoreError as error:
             self._show_fault(error.message)
             return
-        if self._data_version != version:
-            self._data_version = version
-            await self._reload()
-        await self._audit()
         work = self._new_work()
         for turn in list(self._state.turns.values()):
             eligible = only_limits_left(turn, self._state, work.now_ms)

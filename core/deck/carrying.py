@@ -1,0 +1,71 @@
+"""What each kind of letter does to the state, within one round of the writer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from batchdeck.core.agents.adapter import Outcome
+from batchdeck.core.commands import Receipt
+from batchdeck.core.deck.answering import refusal
+from batchdeck.core.deck.handling.commands import carry_out
+from batchdeck.core.deck.letters import Audited, CommandLetter, Ended, Letter, Pulses, Started
+from batchdeck.core.deck.losing import FAIL, MOST_INTERRUPTIONS, RETRY
+from batchdeck.core.deck.mending import mend
+from batchdeck.core.deck.options import DeckOptions
+from batchdeck.core.deck.outcomes import ended
+from batchdeck.core.deck.turns import started
+from batchdeck.core.deck.work import Work
+from batchdeck.core.errors import BatchdeckError
+from batchdeck.core.model.turn import TurnState
+from batchdeck.core.points import reached
+
+
+def carry_out_letters(
+    letters: Sequence[Letter], work: Work, options: DeckOptions
+) -> list[tuple[CommandLetter, Receipt]]:
+    """Does what the letters say, in their order; the receipts are to be given once it is saved."""
+    receipts: list[tuple[CommandLetter, Receipt]] = []
+    for letter in letters:
+        match letter:
+            case CommandLetter():
+                receipts.append((letter, _receipt(letter, work)))
+            case Started():
+                turn = work.state.turns.get(letter.turn)
+                if turn is not None:
+                    started(work, turn, letter.attempt, letter.process)
+            case Ended():
+                reached("finish.before")
+                ended(work, letter.turn, letter.attempt, _judged(letter, options))
+            case Audited():
+                mend(work, letter.found, letter.adopt)
+            case Pulses():
+                work.state.pulses = dict(letter.pulses)
+                work.state.touch("pulses")
+    return receipts
+
+
+def _receipt(letter: CommandLetter, work: Work) -> Receipt:
+    try:
+        return carry_out(letter.command, work, letter.found)
+    except BatchdeckError as error:
+        return refusal(error)
+
+
+def _judged(letter: Ended, options: DeckOptions) -> Outcome:
+    """A question that nobody will answer is a failure; a lost turn is as the options say."""
+    outcome = letter.outcome
+    if outcome.state is TurnState.LOST:
+        return replace(outcome, if_lost=_if_lost(letter.interruptions, options))
+    if outcome.question is None or not options.no_input:
+        return outcome
+    words = f"asked, and nobody is there to answer: {outcome.question.question}"
+    return replace(outcome, state=TurnState.FAILED, question=None, error=words)
+
+
+def _if_lost(interruptions: int, options: DeckOptions) -> str:
+    """What becomes of a lost turn; crashes alone never use a task up."""
+    wanted = options.on_lost
+    if wanted == RETRY and interruptions >= MOST_INTERRUPTIONS:
+        wanted = "ask"
+    return FAIL if wanted == "ask" and options.no_input else wanted
