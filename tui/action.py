@@ -49,6 +49,8 @@ class Standpoint:
     key: str = ""
     """Which key was pressed, where that says what is done."""
     read_only: bool = False
+    past: bool = False
+    """What is seen is not there any more."""
 
     @property
     def chosen(self) -> tuple[Turn, ...]:
@@ -95,6 +97,8 @@ class Action:
 
 def why_off(action: Action, at: Standpoint) -> str | None:
     """Why an action cannot be done now, in one line; None: it can."""
+    if action.changes and at.past:
+        return f"{action.label}: this is how it was; esc returns to now"
     if action.changes and at.read_only:
         return f"{action.label}: this screen only looks on"
     if at.focus not in action.where:

@@ -37,6 +37,9 @@ _LOOKING = (
     Action("matrix", "matrix", "M", "look",
            "Show status by agent: what runs and what waits in each cell."),
     Action("events", "events", "e", "look", "Show what happened, the latest last."),
+    Action("time.back", "earlier", "left_square_bracket", "look",
+           "Show the deck as it was; esc returns to now."),
+    Action("time.on", "later", "right_square_bracket", "look", "Go forward again in time."),
     Action("copy", "copy", "y", "look",
            "Copy the row under the cursor, or the output that is marked."),
 )

@@ -20,7 +20,6 @@ from batchdeck.core.view import DeckView
 from batchdeck.tui.failing import ReportCrash
 from batchdeck.tui.leaving import How, Leave
 from batchdeck.tui.looking_away import READING_MS, LookingAway
-from batchdeck.tui.opening import OpeningApp
 from batchdeck.tui.palette import DeckCommands
 from batchdeck.tui.present.cells import Tone
 from batchdeck.tui.present.queues import Queues
@@ -29,12 +28,13 @@ from batchdeck.tui.screens.deck import DeckScreen
 from batchdeck.tui.screens.leave import LeaveScreen
 from batchdeck.tui.screens.live import LiveModal, LiveScreen
 from batchdeck.tui.settings import ScreenSettings
+from batchdeck.tui.travelling import TravellingApp
 
 VIEW_REST_SECONDS = 0.1
 """The screen takes a new view at most ten times a second."""
 
 
-class DeckApp(OpeningApp):
+class DeckApp(TravellingApp):
     """The dashboard of a deck that is open; `run_async` returns how the operator left.
 
     Args:
@@ -72,7 +72,7 @@ class DeckApp(OpeningApp):
         return DeckScreen(id="_default")
 
     def on_mount(self) -> None:
-        self._tick = self.set_interval(1.0, self._show_scene, pause=True)
+        self._tick = self.set_interval(1.0, self.show_scene, pause=True)
         self._follow_view()
         if self._faults:
             self.call_after_refresh(self.say, "; ".join(self._faults), Tone.ALERT)
@@ -93,22 +93,24 @@ class DeckApp(OpeningApp):
 
     def watch_view(self, before: DeckView, view: DeckView) -> None:
         self._queues.update(view)
-        self._show_scene()
+        self.show_scene()
         self._tell_new_asks(before, view)
         self._leave_if_drained(before, view)
 
     def scene(self) -> Scene:
         """The view as it stands at this moment."""
         now_ms = self.clock.now_ms()
+        if self.past is not None:
+            return self.past.scene(now_ms)
         return Scene(self.view, now_ms, self._queues, self._away.words(self.view, now_ms))
 
     async def on_event(self, event: events.Event) -> None:
         if isinstance(event, events.Key) and self._away.key_pressed(self.view, self.clock.now_ms()):
-            self._show_scene()
-            self.set_timer(READING_MS / 1_000, self._show_scene)
+            self.show_scene()
+            self.set_timer(READING_MS / 1_000, self.show_scene)
         await super().on_event(event)
 
-    def _show_scene(self) -> None:
+    def show_scene(self) -> None:
         if self._closing:
             return
         scene = self.scene()

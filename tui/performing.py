@@ -110,6 +110,8 @@ _DEEDS: dict[str, Deed] = {
     "leave": lambda screen, at: screen.deck_app.leave(),
     "undo": lambda screen, at: screen.deck_app.undo(),
     "queue": _open_named("queue"),
+    "time.back": lambda screen, at: screen.deck_app.travel(-1),
+    "time.on": lambda screen, at: screen.deck_app.travel(1),
     "folders": _open_named("folders"),
     "matrix": _open_named("matrix"),
     **TURN_DEEDS,

@@ -104,7 +104,11 @@ class ActingScreen(LiveScreen[None]):
     def action_do(self, action_id: str, key: str = "") -> None:
         if action_id == "open" and monotonic() - self.deck_app.finished_at < _ECHO_SECONDS:
             return  # a second enter that was meant for the dialog
-        at = replace(self.standpoint(), key=key)
+        past = self.deck_app.in_past
+        if past and action_id == "back":
+            self.deck_app.return_to_now()
+            return
+        at = replace(self.standpoint(), key=key, past=past)
         reason = why_off(BY_ID[action_id], at)
         if reason is not None:
             self.say(reason, Tone.ALERT)

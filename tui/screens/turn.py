@@ -23,6 +23,7 @@ from batchdeck.tui.present.turns import state_word, turn_symbol, turn_time, turn
 from batchdeck.tui.screens.acting import ActingScreen, bindings_of, hints_for
 from batchdeck.tui.screens.deck import DeckScreen
 from batchdeck.tui.widgets.action_bar import ActionBar
+from batchdeck.tui.widgets.charts import Charts
 from batchdeck.tui.widgets.filter_bar import FilterBar
 from batchdeck.tui.widgets.headline import Headline
 from batchdeck.tui.widgets.output_pane import OutputPane
@@ -44,6 +45,7 @@ class TurnScreen(ActingScreen):
     def compose(self) -> ComposeResult:
         yield Headline(id="headline").data_bind(TurnScreen.scene)
         yield Static(id="about", markup=False)
+        yield Charts(id="charts").data_bind(TurnScreen.scene)
         conversation = RingLog(id="conversation")
         conversation.border_title = Content("conversation")
         yield conversation
@@ -55,6 +57,8 @@ class TurnScreen(ActingScreen):
 
     def on_mount(self) -> None:
         self.query_one(OutputPane).turn_id = self._turn_id
+        if self._turn is not None:
+            self.query_one(Charts).agent = self._turn.agent
         self.query_one(ActionBar).hints = (
             ("esc", "back"),
             ("/", "find"),
