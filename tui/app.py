@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from time import monotonic
 from typing import Any, ClassVar
 
 from rich.text import Text
@@ -14,14 +15,16 @@ from textual.timer import Timer
 from batchdeck.core.clock import Clock, SystemClock
 from batchdeck.core.commands import Drain, Receipt
 from batchdeck.core.errors import BatchdeckError
-from batchdeck.core.model.ask import Ask
 from batchdeck.core.port import Deck
 from batchdeck.core.view import DeckView
+from batchdeck.tui.bandwidth import Bandwidth
 from batchdeck.tui.failing import ReportCrash
 from batchdeck.tui.leaving import How, Leave
 from batchdeck.tui.looking_away import READING_MS, LookingAway
+from batchdeck.tui.notices import sequence
 from batchdeck.tui.palette import DeckCommands
 from batchdeck.tui.present.cells import Tone
+from batchdeck.tui.present.news import news
 from batchdeck.tui.present.queues import Queues
 from batchdeck.tui.present.scene import Scene
 from batchdeck.tui.screens.deck import DeckScreen
@@ -32,6 +35,8 @@ from batchdeck.tui.travelling import TravellingApp
 
 VIEW_REST_SECONDS = 0.1
 """The screen takes a new view at most ten times a second."""
+SLOW_REST_SECONDS = 0.5
+"""Where the terminal is slow."""
 
 
 class DeckApp(TravellingApp):
@@ -62,6 +67,7 @@ class DeckApp(TravellingApp):
         self.clock = clock or SystemClock()
         self.report_crash = report_crash
         self.drafts = {}
+        self.bandwidth = Bandwidth()
         self._queues = Queues()
         self._away = LookingAway(self.clock.now_ms())
         self._tick: Timer | None = None
@@ -84,7 +90,7 @@ class DeckApp(TravellingApp):
         view = self.deck.view
         while True:
             self.view = view
-            await asyncio.sleep(VIEW_REST_SECONDS)
+            await asyncio.sleep(SLOW_REST_SECONDS if self.bandwidth.low else VIEW_REST_SECONDS)
             try:
                 view = await self.deck.wait_newer(view.revision)
             except BatchdeckError as lost:
@@ -94,7 +100,7 @@ class DeckApp(TravellingApp):
     def watch_view(self, before: DeckView, view: DeckView) -> None:
         self._queues.update(view)
         self.show_scene()
-        self._tell_new_asks(before, view)
+        self._call_operator(before)
         self._leave_if_drained(before, view)
 
     def scene(self) -> Scene:
@@ -102,7 +108,8 @@ class DeckApp(TravellingApp):
         now_ms = self.clock.now_ms()
         if self.past is not None:
             return self.past.scene(now_ms)
-        return Scene(self.view, now_ms, self._queues, self._away.words(self.view, now_ms))
+        remark = self._away.words(self.view, now_ms)
+        return Scene(self.view, now_ms, self._queues, remark, bars=not self.bandwidth.low)
 
     async def on_event(self, event: events.Event) -> None:
         if isinstance(event, events.Key) and self._away.key_pressed(self.view, self.clock.now_ms()):
@@ -125,14 +132,37 @@ class DeckApp(TravellingApp):
         else:
             self._tick.pause()
 
-    def _tell_new_asks(self, before: DeckView, view: DeckView) -> None:
-        fresh = [ask for ask in view.asks.values() if ask.id not in before.asks]
-        if not fresh:
+    def _call_operator(self, before: DeckView) -> None:
+        """Rings and tells when a question is new or a batch has ended."""
+        fresh = news(before, self.scene()) if self.past is None else None
+        if fresh is None:
             return
         if self.settings.bell:
             self.bell()
-        if before.revision:
-            self.say(_ask_words(fresh[-1], self.scene()), Tone.NEEDS)
+        if not before.revision:
+            return
+        self.say(fresh.words, fresh.tone)
+        if self.settings.notice is not None and self._driver is not None:
+            in_tmux = self.settings.in_tmux
+            self._driver.write(
+                sequence(self.settings.notice, "batchdeck", fresh.words, in_tmux=in_tmux)
+            )
+
+    # the terminal
+
+    async def run_async(self, **options: Any) -> Leave | None:
+        options.setdefault("mouse", self.settings.mouse)
+        return await super().run_async(**options)
+
+    def terminal_blocked(self) -> None:
+        """Bytes are pending at a moment at which something is to be painted."""
+        if self.bandwidth.blocked(monotonic()):
+            self.say("slow terminal: fewer updates and no bars", Tone.ALERT)
+
+    def terminal_flows(self) -> None:
+        """The terminal has taken everything."""
+        if self.bandwidth.flows(monotonic()):
+            self.show_scene()
 
     # leaving
 
@@ -165,9 +195,3 @@ class DeckApp(TravellingApp):
 
     def action_help_quit(self) -> None:
         self.say("ctrl+c stops nothing here: q leaves, x stops a turn")
-
-
-def _ask_words(ask: Ask, scene: Scene) -> str:
-    turn = scene.view.turns.get(ask.turn)
-    name = f"#{ask.turn}" + ("" if turn is None else f" {scene.name_of(turn)}")
-    return f"{name} asks: {ask.question} (! answers)"

@@ -116,8 +116,15 @@ class FlowMixin:
     def _on_timer_update(self) -> None:
         writer = getattr(self.app._driver, "_writer_thread", None)  # type: ignore[attr-defined]
         if getattr(writer, "pending", 0) > 0:
+            self._tell_app("terminal_blocked")
             return  # the timer runs on and tries again
+        self._tell_app("terminal_flows")
         super()._on_timer_update()  # type: ignore[misc]
+
+    def _tell_app(self, news: str) -> None:
+        hear = getattr(self.app, news, None)  # type: ignore[attr-defined]
+        if hear is not None:
+            hear()
 
 
 def driver_for_terminal() -> type[Driver] | None:

@@ -15,9 +15,9 @@ BAR_WIDTH = 12
 _NO_TALLY = AgentTally()
 
 
-def agent_rows(view: DeckView, now_ms: int) -> dict[str, Row]:
+def agent_rows(view: DeckView, now_ms: int, bars: bool = True) -> dict[str, Row]:
     """Rows by the agent's name: agent, kind, running, queued, done, failed, last minute."""
-    most = _most_at_once(view, now_ms)
+    most = _most_at_once(view, now_ms) if bars else 0
     return {
         agent.name: _agent_row(view, agent, now_ms, most)
         for agent in view.agents.values()
@@ -36,8 +36,12 @@ def _agent_row(view: DeckView, agent: Agent, now_ms: int, most: int) -> Row:
         _count(view.queued_by.get(name, 0)),
         _count(tally.done),
         Cell(str(tally.failed), Tone.FAILED if tally.failed else Tone.MUTED),
-        Cell(activity_bar(tally.recent_ms, now_ms, BAR_WIDTH, most), Tone.RUNNING),
+        Cell(_bar(tally, now_ms, most), Tone.RUNNING),
     )
+
+
+def _bar(tally: AgentTally, now_ms: int, most: int) -> str:
+    return activity_bar(tally.recent_ms, now_ms, BAR_WIDTH, most) if most else ""
 
 
 def _notes(view: DeckView, agent: Agent, now_ms: int) -> list[str]:

@@ -37,9 +37,9 @@ class Part(NamedTuple):
     drop: int = 0
 
 
-def headline(view: DeckView, now_ms: int, width: int) -> tuple[Cell, ...]:
+def headline(view: DeckView, now_ms: int, width: int, bars: bool = True) -> tuple[Cell, ...]:
     """The pieces that fit into `width` cells, the needs at the right end."""
-    left, needs = _parts(view, now_ms), _needs_cell(view, width)
+    left, needs = _parts(view, now_ms, bars), _needs_cell(view, width)
     room = width - (cell_len(needs.text) + 3 if needs.text else 1)
     while len(left) > 1 and _length(left) > room:
         left.remove(max(left, key=lambda part: part.drop))
@@ -58,7 +58,7 @@ def _length(parts: list[Part]) -> int:
     return sum(cell_len(part.cell.text) for part in parts) + len(_GAP) * (len(parts) - 1)
 
 
-def _parts(view: DeckView, now_ms: int) -> list[Part]:
+def _parts(view: DeckView, now_ms: int, bars: bool) -> list[Part]:
     done, total = done_of_total(view)
     limit = effective_limit(view, GLOBAL)
     full = standing(view.running, limit)
@@ -72,7 +72,8 @@ def _parts(view: DeckView, now_ms: int) -> list[Part]:
     ]
     if total:
         parts.append(Part(Cell(f"done {done} of {total}"), 3))
-        parts.append(Part(Cell(_bar(done, total), Tone.DONE), 5))
+        if bars:
+            parts.append(Part(Cell(_bar(done, total), Tone.DONE), 5))
         parts.append(Part(Cell(f"{100 * done // total}%"), 4))
     estimate = estimate_words(view, total - done, now_ms)
     return [*parts, Part(Cell(estimate, Tone.MUTED), 6)] if estimate else parts

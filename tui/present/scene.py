@@ -24,12 +24,19 @@ class Scene:
     """
 
     def __init__(
-        self, view: DeckView, now_ms: int, queues: Queues | None = None, remark: str = ""
+        self,
+        view: DeckView,
+        now_ms: int,
+        queues: Queues | None = None,
+        remark: str = "",
+        bars: bool = True,
     ) -> None:
         self.view = view
         self.now_ms = now_ms
         self.remark = remark
         """What every screen says below its headline."""
+        self.bars = bars
+        """Whether bars are drawn; a slow terminal has better use for its bytes."""
         self._queues = queues
 
     @cached_property

@@ -31,5 +31,5 @@ class AgentTable(VirtualTable[str]):
         self.border_title = Content("agents")
 
     def watch_scene(self, scene: Scene) -> None:
-        self._rows = agent_rows(scene.view, scene.now_ms)
+        self._rows = agent_rows(scene.view, scene.now_ms, scene.bars)
         self.show(tuple(self._rows), lambda name: self._rows.get(name, ()))

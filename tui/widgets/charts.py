@@ -46,7 +46,7 @@ class Charts(Widget):
 
     def _renew(self) -> None:
         width = min(_MOST, self.size.width - _AROUND)
-        if width < 8 or not self.agent or not self.display:
+        if width < 8 or not self.agent or not self.display or not self.scene.bars:
             return
         shown = agent_charts(self.scene.view, self.agent, self.scene.now_ms, width)
         if shown != self._shown:

@@ -38,7 +38,7 @@ class Headline(Widget, can_focus=True):
         """Paints only what came out differently."""
         if not self.size.width:
             return
-        shown = headline(self.scene.view, self.scene.now_ms, self.size.width)
+        shown = headline(self.scene.view, self.scene.now_ms, self.size.width, self.scene.bars)
         notice = _notice(self.scene)
         if notice != self._notice:
             self._notice = notice
