@@ -29,6 +29,8 @@ def ended(work: Work, turn_id: int, attempt: str, outcome: Outcome) -> None:
     _record_attempt(work, turn, attempt, outcome)
     if outcome.session is not None:
         work.keep_session(turn.conversation, outcome.session)
+    if turn.state is TurnState.STOPPING and outcome.state in (TurnState.LOST, TurnState.QUEUED):
+        outcome = evolve(outcome, state=TurnState.CANCELLED)  # it is gone, as it was meant to be
     if outcome.surroundings is not None and turn.state is TurnState.RUNNING:
         _hold_surroundings(work, turn, outcome)
         return
@@ -38,8 +40,6 @@ def ended(work: Work, turn_id: int, attempt: str, outcome: Outcome) -> None:
     if outcome.state is TurnState.WAITING and outcome.question is not None:
         _wait_for_answer(work, turn, outcome)
         return
-    if outcome.state is TurnState.LOST and turn.state is TurnState.STOPPING:
-        outcome = evolve(outcome, state=TurnState.CANCELLED)  # it is gone, as it was meant to be
     final = finish(work, turn, outcome)
     if final.state is TurnState.LOST:
         decide_lost(work, final, outcome)

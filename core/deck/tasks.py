@@ -11,7 +11,7 @@ from batchdeck.core.deck.work import Work
 from batchdeck.core.model.batch import Batch, BatchState, OnError
 from batchdeck.core.model.evolving import evolve
 from batchdeck.core.model.folder import Folder
-from batchdeck.core.model.task import COMPLETED, Status, Task
+from batchdeck.core.model.task import ADMISSIBLE, COMPLETED, Status, Task
 from batchdeck.core.model.turn import DECIDES_TASK, Trigger, Turn, TurnState
 
 LONGEST_BACKOFF_SECONDS = 300
@@ -190,6 +190,24 @@ def begin_task(
     )
     work.put_task(evolve(work.state.tasks[task.id], turn=turn.id))
     return turn
+
+
+def reopen_batch(work: Work, batch: Batch, by: str | None = None) -> None:
+    """A batch that ended, or stopped admitting, goes on: its tasks without a turn get one."""
+    if batch.state is BatchState.RUNNING and not batch.stopped_admitting:
+        return
+    work.put_batch(evolve(batch, state=BatchState.RUNNING, ended_ms=None, stopped_admitting=False))
+    tasks = [task for task in work.state.tasks.values() if task.batch == batch.name]
+    idle = [task for task in tasks if task.status in ADMISSIBLE and not has_open_turn(work, task)]
+    work.emit("batch.started", batch=batch.name, by=by, tasks=len(idle))
+    for task in idle:
+        begin_task(work, task)
+
+
+def has_open_turn(work: Work, task: Task) -> bool:
+    """Whether a turn that decides the task has not ended."""
+    turn = None if task.turn is None else work.state.turns.get(task.turn)
+    return turn is not None and turn.ended_ms is None
 
 
 def finish_batch(work: Work, name: str) -> None:

@@ -16,7 +16,7 @@ from batchdeck.core.model.conversation import Conversation, Role
 from batchdeck.core.model.evolving import evolve
 from batchdeck.core.model.folder import Folder
 from batchdeck.core.model.task import Status, Task
-from batchdeck.core.model.turn import Turn, TurnState
+from batchdeck.core.model.turn import DECIDES_TASK, Turn, TurnState
 from batchdeck.core.store import changes as sql
 from batchdeck.core.store.changes import Changes
 from batchdeck.core.store.events import Noted, events_row
@@ -154,7 +154,15 @@ class Work:
         self.put_task(task)
         if before.status is not status:
             self.emit("task.status", task=task, by=by, before=before.status, status=status)
+            self._follow(task)
         return task
+
+    def _follow(self, task: Task) -> None:
+        """Queued messages about a task will be admitted in the lane of its status."""
+        for member in self.state.sequences.get(f"conversation:{task.conversation}", ()):
+            turn = self.state.turns[member]
+            if turn.state is TurnState.QUEUED and turn.trigger not in DECIDES_TASK:
+                self.requeue_changed(evolve(turn, lane=task.status))
 
     def put_batch(self, batch: Batch) -> None:
         self.state.batches[batch.name] = batch

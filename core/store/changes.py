@@ -70,7 +70,7 @@ CLAIM = """
 UPDATE turns SET state = 1, attempt = json_extract(claim.value, '$[1]'),
     attempts = json_extract(claim.value, '$[2]'), lane = json_extract(claim.value, '$[3]'),
     forced = json_extract(claim.value, '$[4]'), forced_by = json_extract(claim.value, '$[5]'),
-    started_ms = json_extract(claim.value, '$[6]')
+    started_ms = json_extract(claim.value, '$[6]'), error = NULL
 FROM json_each(?) AS claim
 WHERE turns.id = json_extract(claim.value, '$[0]') AND turns.state = 0
 RETURNING turns.id, coalesce(

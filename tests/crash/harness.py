@@ -27,7 +27,7 @@ STUCK_SECONDS = 6.0
 """A supervisor that runs so long while no agent writes a line has lost something."""
 LANES = 2
 """Decks at work at once: most of a kill is waiting for the next start."""
-TASKS_PER_DECK = 60
+TASKS_PER_DECK = 40
 KEEP = os.environ.get("BATCHDECK_KEEP")
 """A folder for decks that something was wrong with."""
 
@@ -234,15 +234,21 @@ class NamedPoints(Harness):
             imported = imported or point not in self.FIRST
         return self.judged(load, Supervisor(load, self.program).end())
 
+    @property
+    def _fair(self) -> float:
+        """How often each point would have been hit if all were hit as often."""
+        return self.report.kills / len(POINTS)
+
     def _draw_point(self, dice: random.Random, before: str | None, imported: bool) -> str:
+        hits = self.report.hits
         candidates: list[str] = [
             point for point in POINTS if point not in (*self.FIRST, *self.AFTER_CLAIMED)
         ]
         if not imported:
-            candidates = [*self.FIRST, "commit.before", "claimed"]
+            candidates = [point for point in self.FIRST if hits[point] <= self._fair] or candidates
         if before in self.LEAVE_CLAIMED:
             candidates += self.AFTER_CLAIMED
-        hits, missed = self.report.hits, self._missed
+        missed = self._missed
         weights = [1 / (1 + hits[point] + missed[point]) ** 2 for point in candidates]
         return dice.choices(candidates, weights)[0]
 

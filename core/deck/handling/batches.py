@@ -17,7 +17,7 @@ from batchdeck.core.deck.handling.adding import (
 )
 from batchdeck.core.deck.handling.agents import contradiction, save_agent
 from batchdeck.core.deck.handling.limits import put_limit
-from batchdeck.core.deck.tasks import begin_task, finish_batch, queued_turns
+from batchdeck.core.deck.tasks import begin_task, finish_batch, queued_turns, reopen_batch
 from batchdeck.core.deck.work import Work
 from batchdeck.core.errors import BadInput, NotFound
 from batchdeck.core.model.batch import Batch, BatchState
@@ -244,12 +244,8 @@ def _resume_one(work: Work, batch: Batch) -> bool:
     unfinished = [task for task in tasks if task.status not in SETTLED]
     if not unfinished:
         return False
-    if batch.state is not BatchState.RUNNING or batch.stopped_admitting:
-        work.put_batch(
-            replace(batch, state=BatchState.RUNNING, ended_ms=None, stopped_admitting=False)
-        )
-        work.emit("batch.started", batch=batch.name, tasks=len(unfinished))
-    for task in unfinished:
+    reopen_batch(work, batch)
+    for task in (work.state.tasks[task.id] for task in unfinished):
         turn = None if task.turn is None else work.state.turns.get(task.turn)
         has_turn = turn is not None and turn.ended_ms is None
         if not has_turn and task.status in ADMISSIBLE:

@@ -20,12 +20,18 @@ from batchdeck.core.deck.handling.finding import find_task, find_turn
 from batchdeck.core.deck.losing import RETRY, answer_lost, close_ask, open_ask_about
 from batchdeck.core.deck.outcomes import end_waiting, stop_turn
 from batchdeck.core.deck.restoring import admits, sync_holds
-from batchdeck.core.deck.tasks import begin_task, complete_task, fail_task, finish_batch
+from batchdeck.core.deck.tasks import (
+    begin_task,
+    complete_task,
+    fail_task,
+    finish_batch,
+    has_open_turn,
+    reopen_batch,
+)
 from batchdeck.core.deck.turns import drop_queued, put_hold, queue_turn
 from batchdeck.core.deck.work import Work
 from batchdeck.core.errors import BadInput, NotFound, Refused
 from batchdeck.core.model.ask import Ask, AskState
-from batchdeck.core.model.batch import BatchState
 from batchdeck.core.model.folder import Folder
 from batchdeck.core.model.hold import DECK, Hold, read_hold_name
 from batchdeck.core.model.task import COMPLETED, SETTLED, Status, Task, may_move
@@ -203,12 +209,7 @@ def retry(work: Work, command: RetryTask) -> Receipt:
         return _answer_lost(work, asked, latest, RETRY, command.by)
     if task.status is not Status.FAILED:
         raise Refused(f"{task.key} is {task.status}; only a failed task can be retried.")
-    batch = work.state.batches[task.batch]
-    if batch.state is not BatchState.RUNNING or batch.stopped_admitting:
-        work.put_batch(
-            replace(batch, state=BatchState.RUNNING, ended_ms=None, stopped_admitting=False)
-        )
-        work.emit("batch.started", batch=batch.name, by=command.by, tasks=1)
+    reopen_batch(work, work.state.batches[task.batch], command.by)
     task = replace(task, attempts=0)
     work.put_task(task)
     turn = begin_task(work, task, trigger=Trigger.RETRY, lane=Status.FAILED)
@@ -240,12 +241,13 @@ def _follow_status(work: Work, task: Task, by: str) -> None:
     members = work.state.sequences.get(f"conversation:{task.conversation}", ())
     turns = [work.state.turns[member] for member in members]
     for turn in turns:
-        if turn.state is not TurnState.QUEUED and turn.trigger in DECIDES_TASK:
-            if task.status in COMPLETED:
+        decides = turn.trigger in DECIDES_TASK
+        if turn.state is not TurnState.QUEUED:
+            if decides and task.status in COMPLETED:
                 _supersede(work, turn.id, by)
             elif turn.state in LIVE:
                 _move_lane(work, turn.id, task.status)
-        elif turn.state is TurnState.QUEUED and turn.trigger not in DECIDES_TASK:
+        elif not decides:
             work.requeue_changed(replace(turn, lane=task.status))
         elif task.status in SETTLED:
             drop_queued(work, turn, f"{task.status} by {by}")
@@ -256,7 +258,7 @@ def _follow_status(work: Work, task: Task, by: str) -> None:
         complete_task(work, task)
     elif task.status is Status.FAILED:
         fail_task(work, task, f"set to FAILED by {by}")
-    elif not turns and task.status not in SETTLED:
+    elif not any(turn.trigger in DECIDES_TASK for turn in turns):
         _reopen(work, task)
 
 
@@ -278,10 +280,10 @@ def _move_lane(work: Work, turn_id: int, lane: Status) -> None:
 
 
 def _reopen(work: Work, task: Task) -> None:
-    batch = work.state.batches[task.batch]
-    if batch.state is not BatchState.RUNNING:
-        work.put_batch(replace(batch, state=BatchState.RUNNING, ended_ms=None))
-    begin_task(work, task)
+    reopen_batch(work, work.state.batches[task.batch])
+    task = work.state.tasks[task.id]
+    if not has_open_turn(work, task):
+        begin_task(work, task)
 
 
 def _answer_lost(work: Work, ask: Ask, turn: Turn, word: str, by: str) -> Receipt:

@@ -1,0 +1,228 @@
+"""Whatever is done to a deck, in whatever order, the invariants hold after each step.
+
+`BATCHDECK_STEPS=200000` looks longer; the seed of a failure is printed with it.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from batchdeck.core.agents.adapter import Outcome, Question
+from batchdeck.core.commands import (
+    AddBatch,
+    AnswerAsk,
+    Drain,
+    OnBusy,
+    PutHold,
+    ReleaseHold,
+    ResumeBatch,
+    RetryTask,
+    Send,
+    SetLimit,
+    SetStatus,
+    StopTurn,
+)
+from batchdeck.core.model.batch import OnError
+from batchdeck.core.model.spec import TaskSpec
+from batchdeck.core.model.task import Status
+from batchdeck.core.model.turn import AttemptEnd, TurnState
+from tests.core.deck.model import Model, Running
+from tests.core.deck.writer import Writer
+from tests.support.builders import batch_spec, demo_agent, folder
+
+STEPS = int(os.environ.get("BATCHDECK_STEPS", "10000"))
+PER_EXAMPLE = 50
+AGENTS = ("a", "b", "c")
+PATHS = ("/w", "/w/x", "/w/x/y", "/v")
+OUTCOMES = {
+    "succeeded": Outcome(TurnState.SUCCEEDED, exit_code=0, text="done"),
+    "failed": Outcome(TurnState.FAILED, exit_code=1, error="no"),
+    "incomplete": Outcome(TurnState.INCOMPLETE, exit_code=0, error="cut"),
+    "asks": Outcome(TurnState.WAITING, question=Question("which?")),
+    "fenced": Outcome(TurnState.QUEUED, AttemptEnd.FENCED),
+    "lost, ask": Outcome(TurnState.LOST, AttemptEnd.LOST, error="lost", if_lost="ask"),
+    "lost, retry": Outcome(TurnState.LOST, AttemptEnd.LOST, error="lost", if_lost="retry"),
+    "lost, fail": Outcome(TurnState.LOST, AttemptEnd.LOST, error="lost", if_lost="fail"),
+    "stopped": Outcome(TurnState.CANCELLED, AttemptEnd.STOPPED, exit_code=-15, error="stopped"),
+}
+task_specs = st.lists(
+    st.fixed_dictionaries(
+        {
+            "agent": st.sampled_from(AGENTS),
+            "folder": st.sampled_from((None, None, *PATHS)),
+            "target": st.sampled_from((None, None, "t1", "t2")),
+            "priority": st.sampled_from((0, 0, 5)),
+            "status": st.sampled_from((Status.READY, Status.READY, Status.BACKLOG)),
+            "needs": st.lists(st.integers(0, 5), max_size=2),
+        }
+    ),
+    min_size=1,
+    max_size=5,
+)
+
+
+class Deck(RuleBasedStateMachine):
+    """A deck, with a model beside it that is told what was acknowledged."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.writer = Writer({path: folder(path) for path in PATHS})
+        self.model = Model(limits={"global": 4})
+        self.batches = 0
+        self.told = 0
+
+    # -- what may be done
+
+    @rule(tasks=task_specs, on_error=st.sampled_from(OnError), attempts=st.integers(1, 2))
+    def add_batch(self, tasks: list[dict[str, Any]], on_error: OnError, attempts: int) -> None:
+        if self.batches == 4:
+            return
+        self.batches += 1
+        specs = []
+        for number, wanted in enumerate(tasks):
+            needs = {f"T{need}" for need in wanted.pop("needs") if need < number}
+            specs.append(TaskSpec(f"T{number}", depends_on=tuple(sorted(needs)), **wanted))
+        spec = batch_spec(
+            f"b{self.batches}",
+            specs,
+            [demo_agent("a", 2), demo_agent("b", 1), demo_agent("c", None)],
+            on_error=on_error,
+            max_attempts=attempts,
+        )
+        places = self.writer.places
+        receipt = self.writer.command(AddBatch(spec=spec), places=places, known={})
+        assert receipt is not None
+        self.model.tasks |= {f"{spec.name}/{task.key}" for task in specs}
+        self.model.limits |= (
+            {"agent:a": 2, "agent:b": 1, "agent:c": 10} if (self.batches == 1) else {}
+        )
+
+    @precondition(lambda self: self.batches)
+    @rule(
+        to=st.sampled_from((*AGENTS, "b1/T0", "b2/T1")),
+        on_busy=st.sampled_from((None, *OnBusy)),
+        key=st.sampled_from((None, None, "t1")),
+    )
+    def send(self, to: str, on_busy: OnBusy | None, key: str | None) -> None:
+        command = Send(to=to, text="hello", on_busy=on_busy, target=key)
+        self.writer.command(command, folder=None, earlier=None)
+
+    @precondition(lambda self: self.batches)
+    @rule(
+        name=st.sampled_from(("global", "agent:a", "agent:b", "batch:b1")),
+        value=st.integers(0, 5),
+    )
+    def set_limit(self, name: str, value: int) -> None:
+        if self.writer.command(SetLimit(name=name, value=value)) is not None:
+            self.model.limits[name] = value
+
+    @precondition(lambda self: self.writer.state.live)
+    @rule(data=st.data(), how=st.sampled_from(sorted(OUTCOMES)))
+    def end(self, data: st.DataObject, how: str) -> None:
+        turn = data.draw(st.sampled_from(sorted(self.writer.state.live)))
+        self.writer.end(turn, OUTCOMES[how])
+
+    @precondition(lambda self: self.writer.state.turns)
+    @rule(data=st.data())
+    def stop(self, data: st.DataObject) -> None:
+        turn = data.draw(st.sampled_from(sorted(self.writer.state.turns)))
+        self.writer.command(StopTurn(turn=turn, by="op"))
+
+    @precondition(lambda self: self.model.tasks)
+    @rule(data=st.data(), status=st.sampled_from(Status))
+    def set_status(self, data: st.DataObject, status: Status) -> None:
+        task = data.draw(st.sampled_from(sorted(self.model.tasks)))
+        self.writer.command(SetStatus(task=task, status=status, by="op"))
+
+    @precondition(lambda self: self.model.tasks)
+    @rule(data=st.data())
+    def retry(self, data: st.DataObject) -> None:
+        task = data.draw(st.sampled_from(sorted(self.model.tasks)))
+        self.writer.command(RetryTask(task=task, by="op"))
+
+    @precondition(lambda self: self.writer.state.asks)
+    @rule(data=st.data(), answer=st.sampled_from(("retry", "fail")))
+    def answer(self, data: st.DataObject, answer: str) -> None:
+        ask = data.draw(st.sampled_from(sorted(self.writer.state.asks)))
+        self.writer.command(AnswerAsk(ask=ask, answer=answer, by="op"))
+
+    @rule(what=st.sampled_from(("deck", "agent:a", "batch:b1")), on=st.booleans())
+    def hold(self, what: str, on: bool) -> None:
+        command = PutHold(what=what, by="op") if on else ReleaseHold(what=what, by="op")
+        self.writer.command(command, folder=None)
+
+    @precondition(lambda self: self.writer.state.turns)
+    @rule(data=st.data(), on=st.booleans())
+    def hold_turn(self, data: st.DataObject, on: bool) -> None:
+        what = f"#{data.draw(st.sampled_from(sorted(self.writer.state.turns)))}"
+        command = PutHold(what=what, by="op") if on else ReleaseHold(what=what, by="op")
+        self.writer.command(command, folder=None)
+
+    @rule(on=st.booleans())
+    def drain(self, on: bool) -> None:
+        self.writer.command(Drain(on=on, by="op"))
+
+    @precondition(lambda self: self.batches)
+    @rule()
+    def resume(self) -> None:
+        self.writer.command(ResumeBatch(by="op"))
+
+    @rule(milliseconds=st.sampled_from((1_000, 600_000, 86_400_000, -3_600_000)))
+    def pass_time(self, milliseconds: int) -> None:
+        self.writer.pass_time(milliseconds)
+
+    @rule()
+    def crash(self) -> None:
+        self.writer.reopen()
+
+    # -- what must hold
+
+    @invariant()
+    def everything_holds(self) -> None:
+        self.writer.check()
+        self._tell_the_model()
+        state = self.writer.state
+        ended = {t.id: str(t.state) for t in state.turns.values() if t.ended_ms is not None}
+        tasks = {task.name for task in state.tasks.values()}
+        self.model.conserved(tasks, set(state.live), ended)
+
+    def _tell_the_model(self) -> None:
+        """Passes on what happened in this step, in the order in which it was recorded."""
+        state = self.writer.state
+        events, self.told = self.writer.events[self.told :], len(self.writer.events)
+        for _, _, kind, turn_id, *_, fields in events:
+            turn = state.turns.get(turn_id or 0)
+            if turn is None:
+                continue
+            if kind == "turn.queued":
+                self.model.queue(turn.id, turn.position)
+            elif kind == "turn.claimed":
+                at_work = Running(
+                    turn.agent,
+                    turn.batch,
+                    turn.folder.path if turn.folder else None,
+                    turn.conversation,
+                    turn.target,
+                    turn.forced,
+                )
+                self.model.claim(turn.id, fields["attempt"], at_work)
+            elif kind == "attempt.ended" and fields["end"] == "fenced":
+                self.model.put_back(turn.id)
+            elif kind == "ask.opened" and turn.id in self.model.running:
+                self.model.ask(turn.id)
+            elif kind == "turn.finished":
+                self.model.end(turn.id, str(fields["state"]))
+
+
+TestDeck = Deck.TestCase
+TestDeck.settings = settings(
+    max_examples=max(1, STEPS // PER_EXAMPLE),
+    stateful_step_count=PER_EXAMPLE,
+    suppress_health_check=list(HealthCheck),
+    deadline=None,
+)

@@ -1,0 +1,116 @@
+"""The engine's writer without its loop: rounds one by one, on a database in memory."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from dataclasses import replace
+
+from batchdeck.core.agents.adapter import Outcome
+from batchdeck.core.commands import Command, Receipt
+from batchdeck.core.deck.audit import violations
+from batchdeck.core.deck.handling.commands import carry_out
+from batchdeck.core.deck.outcomes import ended
+from batchdeck.core.deck.restoring import scheduler_for, state_from
+from batchdeck.core.deck.state import DeckState
+from batchdeck.core.deck.turns import claim
+from batchdeck.core.deck.work import Work
+from batchdeck.core.errors import BatchdeckError
+from batchdeck.core.model.folder import Folder
+from batchdeck.core.model.limit import GLOBAL, Limit
+from batchdeck.core.model.turn import Turn, TurnState
+from batchdeck.core.rules.plan import starts
+from batchdeck.core.store.changes import SAVE_LIMIT, Changes
+from batchdeck.core.store.events import Noted
+from batchdeck.core.store.load import load
+from batchdeck.core.store.migrate import migrate
+
+START_MS = 1_800_000_000_000
+EVERY_ENDED = 1_000_000
+
+
+class Writer:
+    """Does what one round of the engine does, and compares memory with disk after it."""
+
+    def __init__(self, places: dict[str, Folder]) -> None:
+        self.raw = sqlite3.connect(":memory:", isolation_level=None)
+        self.raw.row_factory = sqlite3.Row
+        self.raw.execute("PRAGMA foreign_keys = ON")
+        migrate(self.raw)
+        self.places = places
+        self.now_ms = START_MS
+        self.events: list[Noted] = []
+        first = Changes()
+        first.add(SAVE_LIMIT, (GLOBAL, 4, 4, "", 0, "default", 0))
+        first.write(self.raw)
+        self.state = self.stored()
+        assert self.state.limits[GLOBAL] == Limit(GLOBAL, 4)
+        self.scheduler = scheduler_for(self.state, self.now_ms)
+
+    def stored(self) -> DeckState:
+        """The state as the file has it."""
+        return state_from(load(self.raw, EVERY_ENDED), "/deck", keep_ended=EVERY_ENDED)
+
+    def command(self, command: Command, **found: object) -> Receipt | None:
+        """Carries a command out; None: it was refused."""
+        receipt = None
+        work = self._work()
+        with contextlib.suppress(BatchdeckError):
+            receipt = carry_out(command, work, found)
+        self._finish(work)
+        return receipt
+
+    def end(self, turn: int, outcome: Outcome) -> None:
+        work = self._work()
+        ended(work, turn, self.state.turns[turn].attempt or "", outcome)
+        self._finish(work)
+
+    def pass_time(self, milliseconds: int) -> None:
+        """A clock that goes on, or jumps: nothing but retries may depend on it."""
+        self.now_ms = max(START_MS, self.now_ms + milliseconds)
+        work = self._work()
+        for turn in list(self.state.turns.values()):
+            if turn.state is TurnState.QUEUED:
+                work.refresh(turn)
+        self._finish(work)
+
+    def reopen(self) -> None:
+        """What a supervisor that was killed and started again has in memory."""
+        self.state = self.stored()
+        self.scheduler = scheduler_for(self.state, self.now_ms)
+        self._finish(self._work())
+
+    def _work(self) -> Work:
+        return Work(self.state, self.scheduler, self.now_ms)
+
+    def _finish(self, work: Work) -> None:
+        while (turn := self.scheduler.next()) is not None:
+            claim(work, turn)
+        changes = work.close()
+        if changes:
+            changes.write(self.raw)  # raises where the guard refuses a claim
+        self.events += work.events
+        self.state.revision += 1
+
+    def check(self) -> None:
+        """Memory is disk, every invariant holds, and nothing that may start waits."""
+        stored = self.stored()
+        assert comparable(self.state) == comparable(stored)
+        for name in ("tasks", "batches", "limits", "holds", "asks"):
+            assert getattr(self.state, name) == getattr(stored, name), name
+        for batch, counts in stored.task_counts.items():
+            shown = {status: n for status, n in self.state.task_counts[batch].items() if n}
+            assert shown == counts
+        live = frozenset(self.state.live)
+        assert violations(self.state, self.scheduler, on_disk=live, in_hand=live) == []
+        assert starts(self.state.snapshot(self.now_ms), self.now_ms) == ()
+
+
+def comparable(state: DeckState) -> dict[int, Turn]:
+    """The turns; what is derived from its task means nothing once a turn has left the queue."""
+    return {
+        turn.id: turn
+        if turn.state is TurnState.QUEUED
+        else replace(turn, blocked=False, depends_on=())
+        for turn in state.turns.values()
+    }
