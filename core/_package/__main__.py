@@ -138,7 +138,23 @@ def main() -> None:
     os.umask(0o077)
     root = _Root(os.environ)
     doors = Doors(root.open_deck, root.look, root.holder, root.serve, root.doctor)
-    sys.exit(run_command_line(doors, dict(os.environ)))
+    code = run_command_line(doors, dict(os.environ))
+    _let_go_of_what_is_gone()
+    sys.exit(code)
+
+
+def _let_go_of_what_is_gone() -> None:
+    """A terminal or reader that has gone must not change the exit code (Python would make it 120).
+
+    What could not be written goes to nowhere.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, stream.fileno())
+            os.close(nowhere)
 
 
 if __name__ == "__main__":

@@ -42,6 +42,7 @@ class Terminal:
         self.raw = b""
         """Everything the program has written."""
         self._set_size(columns, rows)
+        self._open: tuple[int, ...] = (self._main, self._second)
         self._before = termios.tcgetattr(self._second)
         os.set_blocking(self._main, False)
         self.process = subprocess.Popen(
@@ -119,7 +120,10 @@ class Terminal:
         while self.process.poll() is None:
             assert time.monotonic() < end, f"it does not leave; the screen was:\n{self.text}"
             self.read()
-        self.read(0.1)
+        seen = -1
+        while seen != len(self.raw):  # a terminal gives at most 4 KiB at a time
+            seen = len(self.raw)
+            self.read(0.1)
         return self.process.returncode
 
     def is_restored(self) -> bool:
@@ -128,12 +132,17 @@ class Terminal:
         shown = self.raw.rfind(CURSOR_SHOWN) > self.raw.rfind(b"\x1b[?25l")
         return left and shown and termios.tcgetattr(self._second) == self._before
 
+    def hang_up(self) -> None:
+        """Closes the terminal under the program."""
+        for descriptor in self._open:
+            os.close(descriptor)
+        self._open = ()
+
     def close(self) -> None:
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
-        os.close(self._main)
-        os.close(self._second)
+        self.hang_up()
 
 
 CONTROL = {"escape": "\x1b", "enter": "\r", "tab": "\t", "shift+tab": "\x1b[Z", "down": "\x1b[B"}

@@ -1,0 +1,124 @@
+"""Every way out of the dashboard: quick, with the right code, the terminal as it was, agents alone.
+
+A few of the combinations are always tried; the others with `pytest -m crash tests/flows`.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.terminal import ALTERNATE_SCREEN_ON, Terminal
+from tests.support.workspace import Workspace
+
+SECONDS = 3.0
+RAISING = """
+import sys
+import batchdeck.tui.screens.help as help
+def compose(self):
+    raise RuntimeError("a fault of the screen")
+help.HelpScreen.compose = compose
+from batchdeck.__main__ import main
+main()
+"""
+"""The program, with a fault in the screen that `?` opens."""
+
+WAYS = ("TERM", "HUP", "QUIT", "INT", "exception", "closed")
+MOMENTS = ("idle", "busy", "modal", "first paint")
+ALWAYS = {
+    ("TERM", "first paint"),
+    ("HUP", "modal"),
+    ("QUIT", "idle"),
+    ("INT", "busy"),
+    ("exception", "busy"),
+    ("closed", "modal"),
+}
+
+
+def cases() -> Iterator[object]:
+    for way in WAYS:
+        for moment in MOMENTS:
+            if way == "exception" and moment == "first paint":
+                continue  # no key is read yet
+            marks = () if (way, moment) in ALWAYS else (pytest.mark.crash,)
+            yield pytest.param(way, moment, marks=marks, id=f"{way}-{moment}")
+
+
+@pytest.fixture
+def shown(space: Workspace) -> Iterator[list[Terminal]]:
+    opened: list[Terminal] = []
+    yield opened
+    for one in opened:
+        one.close()
+
+
+@pytest.mark.parametrize(("way", "moment"), cases())
+def test_a_way_out_is_quick_and_leaves_everything_as_it_was(
+    way: str, moment: str, space: Workspace, shown: list[Terminal]
+) -> None:
+    terminal = open_at(moment, space)
+    shown.append(terminal)
+    began = time.monotonic()
+    code = go(way, terminal)
+    assert time.monotonic() - began < SECONDS
+    if way == "exception":
+        assert code == 1
+    else:
+        assert code == 128 + (signal.SIGHUP if way == "closed" else signal.Signals[f"SIG{way}"])
+    if way != "closed":
+        assert terminal.is_restored()
+    assert b"Traceback" not in terminal.raw
+    if moment in ("busy", "modal"):
+        assert space.at_work() == ["S1"], "what runs goes on"
+
+
+def open_at(moment: str, space: Workspace) -> Terminal:
+    """The dashboard at a moment of its life."""
+    arguments: list[object] = []
+    if moment != "idle":
+        task = {"id": "S1", "agent": "solo", "prompt": space.until_told("S1")}
+        arguments = ["run", space.batch(agents={"solo": {}}, tasks=[task])]
+    command = [sys.executable, "-c", RAISING, *map(str, arguments)]
+    terminal = Terminal(command, space.folder, space.environment)
+    if moment == "first paint":
+        terminal.until(lambda _: ALTERNATE_SCREEN_ON in terminal.raw)
+        return terminal
+    terminal.until_shown("slots")
+    if moment in ("busy", "modal"):
+        terminal.until(lambda _: space.starts() == ["S1"])
+        terminal.until_shown("solo", "1/1")
+    if moment == "modal":
+        terminal.press("q")
+        terminal.until_shown("Detach")
+    return terminal
+
+
+def go(way: str, terminal: Terminal) -> int:
+    """Leaves, and returns the exit code."""
+    if way == "exception":
+        if "Detach" in terminal.text:
+            terminal.press("\x1b")
+            terminal.until_gone("Detach")
+        terminal.press("?")
+    elif way == "closed":
+        terminal.hang_up()
+        return terminal.process.wait(SECONDS)
+    else:
+        os.kill(terminal.process.pid, signal.Signals[f"SIG{way}"])
+    return terminal.leave(SECONDS + 5)
+
+
+def test_after_a_fault_of_the_screen_a_report_says_what_it_was(
+    space: Workspace, shown: list[Terminal]
+) -> None:
+    terminal = open_at("busy", space)
+    shown.append(terminal)
+    assert go("exception", terminal) == 1
+    (report,) = Path(space.deck).glob("crash*")
+    assert "a fault of the screen" in report.read_text()
