@@ -9,6 +9,7 @@ from pathlib import Path
 
 import anyio
 import click
+from anyio.abc import TaskStatus
 
 from batchdeck.core.commands import Command, Receipt, StopAll
 from batchdeck.core.paths import DeckPaths
@@ -68,7 +69,7 @@ class _Seat:
     async def sit(self, deck: LiveDeck, command: Command | None) -> None:
         """Opens the screen while the command is carried out; returns when the app has left."""
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._watch_signals)
+            await tasks.start(self._watch_signals)  # before the terminal is changed
             if command is not None:
                 tasks.start_soon(self._carry_out, deck, command)
             with anyio.CancelScope(shield=True):
@@ -84,9 +85,10 @@ class _Seat:
             self._refused = receipt
             self._app.exit()
 
-    async def _watch_signals(self) -> None:
+    async def _watch_signals(self, *, task_status: TaskStatus[None]) -> None:
         watched = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGINT)
         with anyio.open_signal_receiver(*watched) as received:
+            task_status.started()
             async for number in received:
                 self._signal = number
                 self._app.exit()
