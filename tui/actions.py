@@ -30,7 +30,7 @@ _LOOKING = (
            "Sort the turns by need, agent, place, state or latest change.",
            frozenset({Focus.TURNS}), _CHOOSE_TURN),
     Action("queue", "queue", "Q", "look",
-           "Show the queue in the order of service, and operate on it."),
+           "Show the queue in the order of service, and operate on it.", in_bar=True),
     Action("folders", "folders", "f", "look",
            "Show the folders: who occupies what, and who waits for it.",
            EVERYWHERE - {Focus.QUEUE}),
@@ -62,7 +62,7 @@ _ON_TURNS = (
 _SEVERAL = (
     Action("mark", "mark", "space", "turn",
            "Mark this turn: the keys are then about all that are marked.",
-           _MARKED, _CHOOSE_TURN, reasons.no_row, in_bar=True, in_palette=False),
+           _MARKED, _CHOOSE_TURN, reasons.no_row, in_palette=False),
     Action("mark.all", "mark all", "V", "turn", "Mark every turn that is shown, or none.",
            _MARKED, _CHOOSE_TURN, reasons.no_row),
     Action("undo", "undo", "u", "deck",

@@ -33,6 +33,27 @@ def test_the_deck(snap_compare: Compare, size: tuple[int, int]) -> None:
     assert snap_compare(an_app(), terminal_size=size, run_before=settled)
 
 
+SCREENS = {
+    "a-limit-being-changed": ("shift+tab", "plus"),
+    "limits": ("L",),
+    "queue": ("Q", "space"),
+    "why": ("j", "j", "j", "j", "w"),
+    "folders": ("f",),
+    "matrix": ("M",),
+}
+
+
+@pytest.mark.parametrize("size", [(120, 36), (80, 24), (60, 15)], ids=lambda s: f"{s[0]}x{s[1]}")
+@pytest.mark.parametrize("name", SCREENS)
+def test_the_operators_screens(snap_compare: Compare, name: str, size: tuple[int, int]) -> None:
+    async def opened(pilot: Pilot[Any]) -> None:
+        await until_shown(pilot, "#412")
+        await pilot.press(*SCREENS[name])
+        await pilot.pause(0.3)
+
+    assert snap_compare(an_app(), terminal_size=size, run_before=opened)
+
+
 def test_the_busy_prompt(snap_compare: Compare) -> None:
     async def asked(pilot: Pilot[Any]) -> None:
         await until_shown(pilot, "#412")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from rich.color import ColorSystem
 
 from batchdeck.core.model.ask import Ask
 from batchdeck.core.model.batch import BatchState
@@ -112,3 +113,28 @@ def heard(app: DeckApp) -> list[str]:
     assert app._driver is not None
     app._driver.write = written.append  # type: ignore[method-assign, assignment]
     return written
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("theme", ["deck-dark", "deck-light", "deck-contrast"])
+async def test_with_16_colours_no_text_has_the_colour_of_its_ground(theme: str) -> None:
+    async with shown(StubDeck(busy_view()), settings=ScreenSettings(theme=theme)) as (app, pilot):
+        for keys in ((), ("Q",), ("escape", "L"), ("plus",)):
+            await pilot.press(*keys)
+            await pilot.pause()
+            assert not [text for text in unreadable(app) if text.strip(" ─│╭╮╰╯━")]
+
+
+def unreadable(app: DeckApp) -> list[str]:
+    """Texts that would have the colour of their ground on a terminal with 16 colours."""
+    found = []
+    for strip in app.screen._compositor.render_strips():
+        for text, style, _ in strip:
+            if style is None or style.color is None or style.bgcolor is None:
+                continue
+            colour, ground = (
+                one.downgrade(ColorSystem.STANDARD).number for one in (style.color, style.bgcolor)
+            )
+            if colour == ground:
+                found.append(text)
+    return found

@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from batchdeck.core.model.turn import Turn, TurnState
 from batchdeck.core.view import DeckView
+from batchdeck.tui.present.changes import changed_turns
 
 
 class NeedKind(StrEnum):
@@ -59,14 +60,36 @@ def _asks(view: DeckView) -> list[Need]:
 
 
 def _lost(view: DeckView) -> list[Need]:
-    state = TurnState.LOST  # looked up once: this walks over every turn
-    asked = {ask.turn for ask in view.asks.values()}
-    lost = [turn for turn in view.turns.values() if turn.state is state and turn.id not in asked]
+    lost = [view.turns[turn] for turn in sorted(_lost_turns.of(view))]
     return [
         Need(NeedKind.LOST, f"turn:{turn.id}", turn.error or "lost", turn.ended_ms or 0, turn.id)
         for turn in lost
         if _is_latest(turn, view)
     ]
+
+
+class _LostTurns:
+    """The turns that are lost, kept from view to view: to look through all takes a while."""
+
+    def __init__(self) -> None:
+        self._view = DeckView()
+        self._ids: set[int] = set()
+
+    def of(self, view: DeckView) -> set[int]:
+        before = self._view if self._view.deck == view.deck else DeckView()
+        if not before.turns:
+            self._ids = set()
+        for turn_id in changed_turns(before, view):
+            turn = view.turns.get(turn_id)
+            if turn is not None and turn.state is TurnState.LOST:
+                self._ids.add(turn_id)
+            else:
+                self._ids.discard(turn_id)
+        self._view = view
+        return self._ids
+
+
+_lost_turns = _LostTurns()
 
 
 def _is_latest(turn: Turn, view: DeckView) -> bool:

@@ -23,6 +23,9 @@ class Queues:
     def update(self, view: DeckView) -> None:
         """Takes a newer view over."""
         before, self.view = self.view, view
+        if not before.turns:
+            self._build()
+            return
         for turn_id in changed_turns(before, view):
             self._drop(before.turns.get(turn_id))
             self._put(view.turns.get(turn_id))
@@ -35,6 +38,14 @@ class Queues:
         """Ids of the queued turns of the agents that are wanted, in the order of service."""
         queues = [keys for agent, keys in self._by_agent.items() if wanted(agent)]
         return (key[2] for key in heapq.merge(*queues))
+
+    def _build(self) -> None:
+        """All at once: sorting is quicker than putting in one by one."""
+        for turn in self.view.turns.values():
+            if turn.state is TurnState.QUEUED:
+                self._by_agent.setdefault(turn.agent, []).append(turn.service_key)
+        for keys in self._by_agent.values():
+            keys.sort()
 
     def _drop(self, turn: Turn | None) -> None:
         if turn is None or turn.state is not TurnState.QUEUED:

@@ -45,8 +45,7 @@ class TurnOrder:
         self._filter, self._sort = chosen, sort
         self._key_of.clear()
         self._sorted.clear()
-        for turn in self._view.turns.values():
-            self._put(turn)
+        self._build()
 
     def update(self, view: DeckView) -> bool:
         """Takes a newer view over; whether the order or the choice of turns changed."""
@@ -54,10 +53,21 @@ class TurnOrder:
         urgent = frozenset(need.turn for need in needs(view) if need.turn and need.urgent)
         touched = urgent ^ self._urgent
         self._urgent = urgent
+        if not before.turns:
+            self._build()
+            return bool(self._sorted)
         moved = False
         for turn_id in self._changed(before, touched):
             moved |= self._renew(turn_id, view.turns.get(turn_id))
         return moved
+
+    def _build(self) -> None:
+        """All at once: sorting is quicker than putting in one by one."""
+        for turn in self._view.turns.values():
+            key = self._wanted(turn)
+            if key is not None:
+                self._key_of[turn.id] = key
+        self._sorted = sorted(self._key_of.values())
 
     def _changed(self, before: DeckView, touched: frozenset[int]) -> set[int]:
         """Ids of the turns that may stand elsewhere now, those that are gone included."""

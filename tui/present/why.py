@@ -97,5 +97,5 @@ def holder_row(holder: Holder, scene: Scene) -> Row:
         Cell(scene.name_of(turn)),
         Cell(turn.agent),
         Cell(waited(since) if queued else stopwatch(since)),
-        Cell(f"{state_word(turn, scene)} · {what(turn, scene)}", turn_tone(turn, scene)),
+        Cell(what(turn, scene) or state_word(turn, scene), turn_tone(turn, scene)),
     )

@@ -39,6 +39,7 @@ KEPT = "kept"
 class BusyScreen(LiveModal[Receipt | str | None]):
     """Shows the text and does not edit it: escape takes it back to where it was written."""
 
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-middling")]  # noqa: RUF012
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("n", "choose('next')", "Next in queue", show=False),
         Binding("f", "choose('now')", "Send now", show=False),

@@ -45,6 +45,7 @@ class QueueScreen(FilteringScreen):
             ("esc", "back"),
             ("enter", "edit"),
             ("K J", "move"),
+            ("space", "mark"),
             *hints_for(Focus.QUEUE, "open", *_LEFT_OUT),
         )
 

@@ -49,7 +49,7 @@ class TableScreen(ActingScreen):
 
     def on_mount(self) -> None:
         self.query_one(VirtualTable).border_title = Content(self.title_words)
-        left_out = [a for a in (*NO_FILTER_NO_MARKS, "leave") if not self.offers(a)]
+        left_out = [a for a in (*NO_FILTER_NO_MARKS, "leave", "queue") if not self.offers(a)]
         self.query_one(ActionBar).hints = (("esc", "back"), *hints_for(self.part, *left_out))
         self.show_rows()
 
