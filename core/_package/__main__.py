@@ -80,6 +80,7 @@ class _Root:
             refuse_after_unclean_stop=opening.refuse_after_unclean_stop,
             on_lost=opening.on_lost,
             no_input=opening.no_input,
+            retention=settings.retention,
         )
         executor, chat = LocalExecutor(), _Deferred()
         adapters: dict[AgentKind, Any] = {

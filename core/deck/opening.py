@@ -18,6 +18,7 @@ from batchdeck.core.deck.dispatcher import Dispatcher, Prepare
 from batchdeck.core.deck.engine import Engine
 from batchdeck.core.deck.lock import held
 from batchdeck.core.deck.options import DeckOptions
+from batchdeck.core.deck.pruning import Retention, prune_in_time
 from batchdeck.core.deck.pulse import take_pulses
 from batchdeck.core.deck.reading import Reader
 from batchdeck.core.deck.recovery import Found, settle_attempts
@@ -92,6 +93,7 @@ async def open_deck(
                 if unclean:
                     _after_unclean_stop(engine, state, found, options)
                 roles.start_soon(take_pulses, engine, paths)
+                roles.start_soon(prune_in_time, reader, Retention.of(options.retention), clock)
             roles.start_soon(engine.run)
             engine.admit()
             try:

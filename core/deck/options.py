@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from batchdeck.core.model.agent import Agent
 from batchdeck.core.model.limit import DEFAULT_AGENT_CAP, DEFAULT_GLOBAL_CAP
@@ -32,4 +33,6 @@ class DeckOptions:
     """What becomes of a task whose process was lost: `ask`, `retry` or `fail`."""
     no_input: bool = False
     """Nobody will answer: an ask counts as failed."""
+    retention: Mapping[str, Any] = field(default_factory=dict)
+    """`days`, `runs` and `megabytes` of what is over that are kept."""
     sweep_seconds: float = 5.0

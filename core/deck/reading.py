@@ -98,6 +98,16 @@ class Reader:
         messages = [m for m in await self.messages(turn.conversation) if m.turn != turn.id]
         return tuple((str(message.role), message.text) for message in messages)
 
+    async def attempts_that_are_over(self) -> list[tuple[str, int]]:
+        """Attempts whose turn has ended, and when they did, the latest first."""
+        found = await self._connection.rows(
+            "SELECT attempts.id, attempts.ended_ms FROM attempts "
+            "JOIN turns ON turns.id = attempts.turn "
+            "WHERE attempts.ended_ms IS NOT NULL AND turns.ended_ms IS NOT NULL "
+            "ORDER BY attempts.ended_ms DESC"
+        )
+        return [(row["id"], row["ended_ms"]) for row in found]
+
     async def interruptions(self, turn: Turn) -> int:
         """How often crashes ended attempts at what a turn is about, its forerunners included."""
         found = await self._connection.rows(

@@ -1,0 +1,78 @@
+"""Removes folders of attempts that are over, as the configuration says, off the hot path."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.to_thread
+
+from batchdeck.core.clock import Clock
+from batchdeck.core.deck.reading import Reader
+from batchdeck.core.executors.executor import Alive
+from batchdeck.core.executors.records import evidence
+
+EVERY_SECONDS = 3600.0
+FIRST_SECONDS = 5.0
+"""After the start, so that nothing waits for it."""
+_DAY_MS = 86_400_000
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """How long, how many and how much of what is over is kept; None: without a bound."""
+
+    days: float | None = None
+    runs: int | None = None
+    megabytes: float | None = None
+
+    @classmethod
+    def of(cls, configured: Mapping[str, Any]) -> Retention:
+        return cls(**{name: configured.get(name) for name in ("days", "runs", "megabytes")})
+
+    @property
+    def keeps_all(self) -> bool:
+        return self.days is None and self.runs is None and self.megabytes is None
+
+
+async def prune_in_time(reader: Reader, retention: Retention, clock: Clock) -> None:
+    """Prunes a moment after the start, and once an hour."""
+    if retention.keeps_all:
+        return
+    await anyio.sleep(FIRST_SECONDS)
+    while True:
+        over = await reader.attempts_that_are_over()
+        await anyio.to_thread.run_sync(prune, reader.paths.runs, over, retention, clock.now_ms())
+        await anyio.sleep(EVERY_SECONDS)
+
+
+def prune(
+    runs: Path, over: Sequence[tuple[str, int]], retention: Retention, now_ms: int
+) -> list[str]:
+    """Removes what is beyond the bounds; returns the attempts whose folder went.
+
+    Args:
+        over: Attempts whose turn has ended, and when they did, the latest first.
+    """
+    there = [(run, at_ms) for id, at_ms in over if (run := runs / id).is_dir()]
+    removed, kept_bytes = [], 0
+    for place, (run, at_ms) in enumerate(there):
+        if retention.megabytes is not None:
+            kept_bytes += _size(run)
+        beyond = (
+            (retention.runs is not None and place >= retention.runs)
+            or (retention.days is not None and now_ms - at_ms > retention.days * _DAY_MS)
+            or (retention.megabytes is not None and kept_bytes > retention.megabytes * 1e6)
+        )
+        if beyond and not isinstance(evidence(run), Alive):
+            shutil.rmtree(run, ignore_errors=True)  # what cannot go now is tried again
+            removed.append(run.name)
+    return removed
+
+
+def _size(run: Path) -> int:
+    return sum(path.lstat().st_size for path in run.rglob("*"))

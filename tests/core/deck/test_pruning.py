@@ -1,0 +1,64 @@
+"""Folders of attempts that are over are kept as long as the configuration says, others always."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import anyio
+import pytest
+
+from batchdeck.core.deck import pruning
+from batchdeck.core.deck.pruning import Retention, prune
+from batchdeck.core.model.spec import TaskSpec
+from tests.support.builders import NOW, batch_spec, demo_agent
+from tests.support.puppets import bench
+
+DAY = 86_400_000
+
+
+def attempts(runs: Path, *days_ago: float, size: int = 1_000_000) -> list[tuple[str, int]]:
+    """Folders of a megabyte each, the latest first."""
+    made = []
+    for number, days in enumerate(days_ago):
+        (runs / f"r{number}").mkdir(parents=True)
+        (runs / f"r{number}" / "output").write_bytes(b"x" * size)
+        made.append((f"r{number}", int(NOW - days * DAY)))
+    return made
+
+
+@pytest.mark.parametrize(
+    ("retention", "removed"),
+    [
+        (Retention(days=2), ["r2", "r3"]),
+        (Retention(runs=1), ["r1", "r2", "r3"]),
+        (Retention(megabytes=3.5), ["r3"]),
+        (Retention(days=30, runs=10, megabytes=100), []),
+    ],
+)
+def test_what_is_beyond_a_bound_goes(
+    tmp_path: Path, retention: Retention, removed: list[str]
+) -> None:
+    over = attempts(tmp_path, 0, 1, 3, 9)
+    assert prune(tmp_path, over, retention, NOW) == removed
+    left = {run.name for run in tmp_path.iterdir()}
+    assert left == {"r0", "r1", "r2", "r3"} - set(removed)
+
+
+@pytest.mark.anyio
+async def test_a_turn_that_has_not_ended_keeps_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pruning, "FIRST_SECONDS", 0.0)
+    monkeypatch.setattr(pruning, "EVERY_SECONDS", 0.02)
+    async with bench(tmp_path, retention={"runs": 0}) as here:
+        tasks = [TaskSpec("T1", "a"), TaskSpec("T2", "a")]
+        await here.add(batch_spec("b", tasks, [demo_agent("a", 2)]))
+        await here.puppets.until_begun(1, 2)
+        runs = [here.puppets.assignments[turn].run for turn in (1, 2)]
+        for run in runs:
+            run.mkdir(parents=True)
+        await here.end(1)
+        with anyio.fail_after(10):
+            while runs[0].exists():
+                await anyio.sleep(0.01)
+        assert runs[1].exists()
