@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from batchdeck.tui.widgets.turn_table import TurnTable
@@ -67,3 +69,30 @@ async def test_where_it_is_short_the_part_with_the_focus_is_shown() -> None:
         assert "#412" not in screen_text(app)
         await pilot.press("shift+tab")
         await until_shown(pilot, "BLOCKED")
+
+
+async def test_two_hundred_sizes_from_1_by_1_up_are_taken_without_an_error() -> None:
+    chance = random.Random(7)
+    deck = StubDeck(busy_view())
+    async with shown(deck) as (app, pilot):
+        sizes = [(chance.randint(1, 300), chance.randint(1, 80)) for _ in range(190)]
+        sizes += [
+            (1, 1),
+            (2, 1),
+            (1, 2),
+            (300, 80),
+            (3, 3),
+            (1, 80),
+            (300, 1),
+            (5, 2),
+            (9, 4),
+            (80, 24),
+        ]
+        keys = ["Q", "escape", "L", "plus", "escape", "escape", "M", "escape", "f", "escape", "w"]
+        for number, size in enumerate(sizes):
+            await pilot.resize_terminal(*size)
+            if number % 10 == 0:
+                await pilot.press(keys[number // 10 % len(keys)])
+        await pilot.press("escape", "escape")
+        assert app.is_running
+        await until_shown(pilot, "#408")
