@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 
 import pytest
+from textual.events import Resize
+from textual.geometry import Size
 
 from batchdeck.tui.widgets.turn_table import TurnTable
 from tests.support.screen import screen_text, until_shown
@@ -90,9 +93,11 @@ async def test_two_hundred_sizes_from_1_by_1_up_are_taken_without_an_error() -> 
         ]
         keys = ["Q", "escape", "L", "plus", "escape", "escape", "M", "escape", "f", "escape", "w"]
         for number, size in enumerate(sizes):
-            await pilot.resize_terminal(*size)
+            app.post_message(Resize(Size(*size), Size(*size)))
+            await asyncio.sleep(0.01)
             if number % 10 == 0:
                 await pilot.press(keys[number // 10 % len(keys)])
         await pilot.press("escape", "escape")
+        await pilot.resize_terminal(80, 24)
         assert app.is_running
         await until_shown(pilot, "#408")
