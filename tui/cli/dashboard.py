@@ -17,7 +17,7 @@ from batchdeck.tui.app import DeckApp
 from batchdeck.tui.cli.context import Context, LiveDeck, Opening
 from batchdeck.tui.cli.crashing import report_crash
 from batchdeck.tui.leaving import How, Leave
-from batchdeck.tui.settings import ScreenSettings
+from batchdeck.tui.settings import ScreenSettings, read_screen_settings
 
 LEAVE_SECONDS = 3.0
 """A dashboard that was asked to leave is gone within this time."""
@@ -42,12 +42,8 @@ async def run_dashboard(
 
 def screen_settings(context: Context) -> ScreenSettings:
     """What the configuration says about the screen."""
-    ui = context.settings.ui
-    return ScreenSettings(
-        theme=str(ui.get("theme") or "deck-dark"),
-        keymap={str(k): str(v) for k, v in (ui.get("keymap") or {}).items()},
-        user_themes=Path(user_themes()),
-        animations=bool(ui.get("animations", False)),
+    return read_screen_settings(
+        context.settings.ui, context.environment, user_themes=Path(user_themes())
     )
 
 
