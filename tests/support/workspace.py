@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import signal
 import subprocess
@@ -15,7 +14,9 @@ from typing import Any
 
 from batchdeck.core.clock import SystemClock
 from batchdeck.core.deck.looking import look
+from batchdeck.core.executors.executor import Alive
 from batchdeck.core.executors.processes import signal_marked
+from batchdeck.core.executors.records import evidence, fence
 from batchdeck.core.model.turn import Turn, TurnState
 from batchdeck.core.paths import DeckPaths
 from batchdeck.core.rules.gates import evaluate, shut
@@ -242,23 +243,12 @@ class Workspace:
         until(self._nothing_is_left)
 
     def _nothing_is_left(self) -> bool:
-        """Ends what agents are left; one may begin just now, so it is asked again."""
-        live = [run.name for run in self.deck.glob("runs/*") if _live(run)]
+        """Ends what agents are left, and fences those that a dead supervisor had just spawned."""
+        runs = [run for run in self.deck.glob("runs/*") if not fence(run)]
+        live = [run.name for run in runs if isinstance(evidence(run), Alive)]
         for attempt in live:
             signal_marked(attempt, signal.SIGKILL)
         return not live
-
-
-def _live(run: Path) -> bool:
-    """Whether an attempt's runner still holds its lock."""
-    import fcntl
-
-    with contextlib.suppress(OSError), (run / "lock").open("rb") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-    return False
 
 
 def until(condition: Callable[[], object], seconds: float = PATIENCE) -> None:
