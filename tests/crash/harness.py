@@ -211,6 +211,9 @@ class NamedPoints(Harness):
     AFTER_CLAIMED = ("recover", "fenced")
     """Points that are reached where the supervisor before was killed at one of those."""
 
+    ONCE = (*AFTER_CLAIMED, "import", "tick")
+    """Points that are rarely reached more than once before a batch is done."""
+
     def __init__(self, kills: int, seed: int, program: Program | None = None) -> None:
         super().__init__(kills, seed, program)
         self._missed: Counter[str] = Counter()
@@ -221,7 +224,7 @@ class NamedPoints(Harness):
         while not self.enough:
             point = self._draw_point(dice, before, imported)
             most = {"migrate": 25, "commit.before": 8, "commit.after": 8}.get(point, 4)
-            count = 1 if point in (*self.AFTER_CLAIMED, "import") else dice.randint(1, most)
+            count = 1 if point in self.ONCE else dice.randint(1, most)
             code = Supervisor(load, self.program, f"{point}:{count}").end()
             if code != -signal.SIGKILL:
                 self._missed[point] += 1
@@ -247,9 +250,10 @@ class NamedPoints(Harness):
         if not imported:
             candidates = [point for point in self.FIRST if hits[point] <= self._fair] or candidates
         if before in self.LEAVE_CLAIMED:
-            candidates += self.AFTER_CLAIMED
+            behind = [point for point in self.AFTER_CLAIMED if hits[point] <= self._fair]
+            candidates = behind or candidates
         missed = self._missed
-        weights = [1 / (1 + hits[point] + missed[point]) ** 2 for point in candidates]
+        weights = [1 / (1 + hits[point] + missed[point] / 3) ** 2 for point in candidates]
         return dice.choices(candidates, weights)[0]
 
 
