@@ -23,7 +23,7 @@ FLOORS = {
 MOST_CPU = 7.5
 """T2: processor time of the engine by that of the same rows written by hand."""
 BLOCKED = 50_000
-BLOCKED_FLOOR = 0.6
+BLOCKED_FLOOR = 0.4
 """T7: the rate with so many blocked turns in front, by the rate without."""
 
 
