@@ -135,6 +135,31 @@ class AnswerAsk(Command):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BlockTask(Command):
+    """Keeps a task from starting until a question about it is answered."""
+
+    task: str
+    question: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerBlocker(Command):
+    """Answers what blocks a task; `blocker` None: the only one that is open.
+
+    `answer` None: it is resolved, without an answer.
+    """
+
+    task: str
+    answer: str | None = None
+    blocker: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reconcile(Command):
+    """Looks at once whether the world outside has changed, and answers when that is dealt with."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AddTask(Command):
     """Adds one task; `batch` None: to the inbox."""
 

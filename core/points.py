@@ -25,13 +25,17 @@ Point = Literal[
     "finish.after",
     "recover",
     "fenced",
+    "found",
 ]
-POINTS: tuple[Point, ...] = get_args(Point)
+ON_FINDING: tuple[Point, ...] = ("found",)
+"""Reached only where something was completed elsewhere."""
+POINTS: tuple[Point, ...] = tuple(one for one in get_args(Point) if one not in ON_FINDING)
+"""Those that every batch comes by."""
 
 
 def _read(text: str | None) -> tuple[str, int] | None:
     name, _, count = (text or "").rpartition(":")
-    return (name, int(count)) if name in POINTS and count.isdigit() else None
+    return (name, int(count)) if name in get_args(Point) and count.isdigit() else None
 
 
 _armed = _read(os.environ.get(VARIABLE))

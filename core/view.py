@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from batchdeck.core.model.agent import Agent
 from batchdeck.core.model.ask import Ask
 from batchdeck.core.model.batch import Batch
+from batchdeck.core.model.blocker import Blocker
 from batchdeck.core.model.hold import Hold
+from batchdeck.core.model.issue import TrackerStanding
 from batchdeck.core.model.limit import DEFAULT_AGENT_CAP, DEFAULT_GLOBAL_CAP, Limit
 from batchdeck.core.model.task import Status, Task
 from batchdeck.core.model.turn import Turn
@@ -34,6 +36,16 @@ class Pulse:
     """When output last came."""
     last_line: str
     """Clean, one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class IssueMove:
+    """What an event of a task's issue led to."""
+
+    event: str
+    status: Status
+    moved_ms: int
+    """The task's `updated_ms` of that move; another one: somebody has moved it since."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +117,14 @@ class DeckView:
     holds: Mapping[str, Hold] = field(default_factory=dict)
     asks: Mapping[int, Ask] = field(default_factory=dict)
     """The open ones."""
+    blockers: Mapping[int, Blocker] = field(default_factory=dict)
+    """What blocks tasks now, answered ones included."""
+    trackers: tuple[TrackerStanding, ...] = ()
+    """The trackers of the tasks' issues, once they were asked."""
+    elsewhere: Mapping[int, None] = field(default_factory=dict)
+    """Tasks that were completed elsewhere while a turn of theirs was queued or at work."""
+    issue_moves: Mapping[int, IssueMove] = field(default_factory=dict)
+    """By task."""
     pulses: Mapping[int, Pulse] = field(default_factory=dict)
     """By turn, for those that run."""
     cooldowns: Mapping[str, int] = field(default_factory=dict)

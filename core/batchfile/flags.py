@@ -92,6 +92,8 @@ def _on_error(spec: BatchSpec, on_error: OnError | None) -> OnError:
 def _interval(spec: BatchSpec, seconds: float | None) -> float:
     if seconds is None:
         return spec.reconciliation_interval_seconds
-    if not 0 < seconds <= 1e9:
-        raise BadInput(f"--reconcile-interval: {seconds:g} is too small. Give seconds above 0.")
+    if not 0 <= seconds <= 1e9:
+        raise BadInput(
+            f"--reconcile-interval: {seconds:g} cannot be. Give seconds, or 0 for no timer."
+        )
     return seconds

@@ -11,8 +11,10 @@ from pydantic_core import PydanticCustomError
 from batchdeck.core.agents.dialects.names import OutputKind
 from batchdeck.core.agents.dialects.patterns import compiled
 from batchdeck.core.batchfile.faults import nearest, shown
+from batchdeck.core.errors import BadInput
 from batchdeck.core.model.agent import AgentKind, PromptVia
 from batchdeck.core.model.batch import INBOX, Interrupt, OnError
+from batchdeck.core.model.issue import read_issue
 from batchdeck.core.model.task import Status
 
 
@@ -93,8 +95,16 @@ def _safe_address(text: str) -> str:
     """An address that a token may be sent to."""
     if re.match(r"http://(?:localhost|127(?:\.\d+){3}|\[::1\])(?:[:/]|$)", text):
         return text
-    if not re.fullmatch(r"https://[^\s/]+\S*", text):
+    if not re.fullmatch(r"https://[^\s/@]+(?:/\S*)?", text):
         raise wrong(f"{shown(text)!r}: expected https:// (http:// only for this machine)")
+    return text
+
+
+def _issue(text: str) -> str:
+    try:
+        read_issue(text)
+    except BadInput as error:
+        raise wrong(error.message) from None
     return text
 
 
@@ -189,7 +199,7 @@ class TaskBlock(Block):
     target: Filled | None = None
     folder: Filled | None = None
     priority: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] = 0
-    issue: Filled | None = None
+    issue: Annotated[str, AfterValidator(_issue)] | None = None
 
 
 class StepBlock(Block):
@@ -230,7 +240,7 @@ class BatchBlock(Block):
     on_error: Annotated[OnError, Field(strict=False)] = OnError.SKIP
     collect_to: Filled | None = None
     interrupt: Annotated[Interrupt | None, Field(strict=False)] = None
-    reconciliation_interval_seconds: SomeSeconds | None = None
+    reconciliation_interval_seconds: Seconds | None = None
     max_attempts: Count = 1
     budget: Budget | None = None
     agents: dict[Name, AgentBlock] | None = None
@@ -271,7 +281,7 @@ class ConfigBlock(Block):
     batch: LimitsBlock | None = None
     agents: dict[Name, AgentBlock] | None = None
     folders: dict[Name, Filled] | None = None
-    reconciliation_interval_seconds: SomeSeconds | None = None
+    reconciliation_interval_seconds: Seconds | None = None
     max_parallel_cap: Count | None = None
     parallelism_limit_cap: Count | None = None
     attention_limit: LimitNumber | None = None

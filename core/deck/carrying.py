@@ -8,8 +8,17 @@ from dataclasses import replace
 from batchdeck.core.agents.adapter import Outcome
 from batchdeck.core.commands import Receipt
 from batchdeck.core.deck.answering import refusal
+from batchdeck.core.deck.following import follow
 from batchdeck.core.deck.handling.commands import carry_out
-from batchdeck.core.deck.letters import Audited, CommandLetter, Ended, Letter, Pulses, Started
+from batchdeck.core.deck.letters import (
+    Audited,
+    CommandLetter,
+    Ended,
+    Found,
+    Letter,
+    Pulses,
+    Started,
+)
 from batchdeck.core.deck.losing import FAIL, MOST_INTERRUPTIONS, RETRY
 from batchdeck.core.deck.mending import mend
 from batchdeck.core.deck.options import DeckOptions
@@ -37,6 +46,8 @@ def carry_out_letters(
             case Ended():
                 reached("finish.before")
                 ended(work, letter.turn, letter.attempt, _judged(letter, options))
+            case Found():
+                follow(work, letter)
             case Audited():
                 mend(work, letter.found, letter.adopt)
             case Pulses():

@@ -20,6 +20,8 @@ _log = logging.getLogger(__name__)
 
 Prepare = Callable[[Assignment, Control], Awaitable[Outcome | None]]
 """Prepares an attempt's folder; an outcome where the attempt cannot go on."""
+BeforeLaunch = Callable[[Turn], Awaitable[None]]
+"""A last look before an agent is started; it may have the turn stopped."""
 Said = Callable[[Turn], Awaitable[tuple[tuple[str, str], ...]]]
 """What was said in a turn's conversation before it."""
 Exchange = Callable[[Turn, str], Awaitable[str]]
@@ -36,12 +38,14 @@ class Dispatcher:
         exchange: Exchange,
         said: Said,
         prepare: Prepare | None = None,
+        before_launch: BeforeLaunch | None = None,
     ) -> None:
         self._adapters = adapters
         self._post = post
         self._exchange = exchange
         self._said = said
         self._prepare = prepare
+        self._before_launch = before_launch
         self._controls: dict[int, Control] = {}
         self._abandoned = False
         self._scope = anyio.CancelScope()
@@ -111,6 +115,8 @@ class Dispatcher:
         self, turn: Turn, attempt: str, assignment: Assignment, control: Control, adopt: bool
     ) -> None:
         try:
+            if not adopt and self._before_launch is not None:
+                await self._before_launch(turn)
             if not adopt and assignment.agent.kind is AgentKind.OPENAI:
                 assignment = replace(assignment, said=await self._said(turn))
             elif turn.trigger is Trigger.ANSWER and assignment.session is None and not adopt:
@@ -129,6 +135,8 @@ class Dispatcher:
         if adapter is None:
             words = f"agents of kind {kind} cannot be run by this version of batchdeck"
             return Outcome(TurnState.FAILED, error=words, surroundings="agent")
+        if control.stop.is_set() and not adopt:
+            return Outcome(TurnState.CANCELLED, AttemptEnd.STOPPED)  # before it ever began
         try:
             if adopt:
                 return await adapter.adopt(assignment, control)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 import logging
-import sqlite3
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -13,16 +12,18 @@ import anyio
 
 from batchdeck.core.agents.adapter import Assignment
 from batchdeck.core.clock import Clock
-from batchdeck.core.commands import Command, Receipt, StopAll, StopTurn
+from batchdeck.core.commands import Command, Receipt, Reconcile, StopAll, StopTurn
 from batchdeck.core.deck.answering import Answers, closed, refusal
 from batchdeck.core.deck.audit import Violation, violations
 from batchdeck.core.deck.carrying import carry_out_letters
 from batchdeck.core.deck.dispatcher import Dispatcher
 from batchdeck.core.deck.handling.commands import look_up
-from batchdeck.core.deck.letters import Audited, CommandLetter, Ended, Letter, Started
+from batchdeck.core.deck.letters import Audited, CommandLetter, Ended, Found, Letter, Started
 from batchdeck.core.deck.mending import FROM_DISK
+from batchdeck.core.deck.on_disk import data_version, live_on_disk
 from batchdeck.core.deck.options import DeckOptions
 from batchdeck.core.deck.reading import Reader
+from batchdeck.core.deck.reconcile import Reconciler
 from batchdeck.core.deck.restoring import (
     only_limits_left,
     scheduler_for,
@@ -32,11 +33,12 @@ from batchdeck.core.deck.restoring import (
 from batchdeck.core.deck.state import KEPT_ENDED, DeckState
 from batchdeck.core.deck.turns import claim, put_hold
 from batchdeck.core.deck.work import Work
-from batchdeck.core.errors import BatchdeckError, StoreError
+from batchdeck.core.errors import BatchdeckError, NoSupervisor, StoreError
 from batchdeck.core.model.conversation import Message
 from batchdeck.core.model.event import Event
 from batchdeck.core.model.hold import Hold
 from batchdeck.core.model.limit import GLOBAL
+from batchdeck.core.model.task import Task
 from batchdeck.core.model.turn import Turn, TurnState
 from batchdeck.core.points import reached
 from batchdeck.core.port import OutputPage
@@ -99,6 +101,8 @@ class Engine:
         """The writer has ended."""
         self.dispatcher: Dispatcher
         """Given by whoever opens the deck."""
+        self.reconciler: Reconciler | None = None
+        """Likewise, where it dispatches."""
 
     # -- the port
 
@@ -108,6 +112,10 @@ class Engine:
         if self._view_is_old and not self._writing:
             self._publish()
         return self._view
+
+    def task(self, task_id: int | None) -> Task | None:
+        """A task as the writer knows it now."""
+        return None if task_id is None else self._state.tasks.get(task_id)
 
     async def wait_newer(self, revision: int) -> DeckView:
         """See `Deck.wait_newer`."""
@@ -121,6 +129,8 @@ class Engine:
 
     async def submit(self, command: Command) -> Receipt:
         """See `Deck.submit`."""
+        if isinstance(command, Reconcile):
+            return await self._reconcile()
         try:
             found = await look_up(command, self._state, self._reader)
         except BatchdeckError as error:
@@ -132,6 +142,12 @@ class Engine:
         await letter.answered.wait()
         assert letter.receipt is not None
         return letter.receipt
+
+    async def _reconcile(self) -> Receipt:
+        if self.reconciler is None or self._closing:
+            return refusal(NoSupervisor("Nobody dispatches this deck."))
+        await self._audit()
+        return await self.reconciler.now()
 
     async def output(self, turn: int, start: int = 0, limit: int = 65536) -> OutputPage:
         """See `Deck.output`."""
@@ -193,7 +209,7 @@ class Engine:
     async def run(self) -> None:
         """Writes until it is closed; cancellation does not reach it in the middle."""
         with anyio.CancelScope(shield=True):
-            self._data_version = await self._connection.run(_data_version)
+            self._data_version = await self._connection.run(data_version)
             if self._start_work is not None:
                 await self._save(self._start_work)
                 self._remember(self._start_work, publish=True)
@@ -249,6 +265,9 @@ class Engine:
             self._remember(work, publish=bool(receipts))
             self._answers.give(receipts, self._state, work.now_ms)
             self._launch(work)
+        for letter in letters:
+            if isinstance(letter, Found):
+                letter.done.set()
 
     async def _with_history(self, letters: list[Letter]) -> list[Letter]:
         """The letters; one about a lost turn with how often crashes interrupted it before."""
@@ -342,6 +361,8 @@ class Engine:
         for letter in letters:
             if isinstance(letter, CommandLetter):
                 letter.answer(refusal(StoreError(words)))
+            elif isinstance(letter, Found):
+                letter.done.set()
 
     def _show_fault(self, words: str, *, on_disk: bool = True) -> None:
         """Publishes a fault beside what is known to be on disk. `on_disk`: memory is that."""
@@ -368,6 +389,7 @@ class Engine:
             "fault",
             "supervised",
             "violations",
+            "trackers",
         ):
             setattr(state, name, getattr(self._state, name))
         state.revision = self._state.revision + 1
@@ -428,7 +450,7 @@ class Engine:
         """What no event told: rows changed by another program, a turn that was overlooked."""
         reached("tick")
         try:
-            version = await self._connection.run(_data_version)
+            version = await self._connection.run(data_version)
             if self._data_version != version:
                 self._data_version = version
                 await self._reload()
@@ -476,13 +498,3 @@ class Engine:
         dispatches = self._options.dispatch
         hand = self.dispatcher.in_hand if dispatches else frozenset(self._state.live)
         return violations(self._state, self._scheduler, on_disk=on_disk, in_hand=hand)
-
-
-def live_on_disk(raw: sqlite3.Connection) -> frozenset[int]:
-    """The turns that the file says are running."""
-    return frozenset(row[0] for row in raw.execute("SELECT id FROM turns WHERE state IN (1, 2)"))
-
-
-def _data_version(raw: sqlite3.Connection) -> int:
-    """A number that changes when another connection writes (sqlite.org/pragma.html)."""
-    return int(raw.execute("PRAGMA data_version").fetchone()[0])

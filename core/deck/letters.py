@@ -11,6 +11,8 @@ import anyio
 from batchdeck.core.agents.adapter import Outcome
 from batchdeck.core.commands import Command, Receipt
 from batchdeck.core.deck.audit import Violation
+from batchdeck.core.model.issue import TrackerStanding
+from batchdeck.core.rules.reconciling import Finding
 from batchdeck.core.view import Pulse
 
 
@@ -65,4 +67,21 @@ class Audited:
     """Turns that are taken over again."""
 
 
-Letter = CommandLetter | Started | Ended | Pulses | Audited
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a look at the world outside came to; each finding holds only for what it saw."""
+
+    findings: tuple[Finding, ...] = ()
+    errors: tuple[str, ...] = ()
+    """Checks that failed, in words, where that is news."""
+    trackers: tuple[TrackerStanding, ...] | None = None
+    """How the trackers answer; None: they were not asked."""
+    begins: str = ""
+    """Why reconciliation begins now, where that is to be told."""
+    applied: list[int] = field(default_factory=list)
+    """Tasks that were changed."""
+    done: anyio.Event = field(default_factory=anyio.Event)
+    """What follows is on disk, or cannot be."""
+
+
+Letter = CommandLetter | Found | Started | Ended | Pulses | Audited

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from batchdeck.core.agents.adapter import Outcome
+from batchdeck.core.deck.blocking import close_ask, open_ask
 from batchdeck.core.deck.tasks import fail_task, finish_batch
 from batchdeck.core.deck.turns import queue_turn
 from batchdeck.core.deck.work import Work
@@ -28,7 +29,7 @@ def decide_lost(work: Work, turn: Turn, outcome: Outcome) -> None:
     elif outcome.if_lost == RETRY:
         take_up_again(work, turn)
     else:
-        _ask(work, turn, task)
+        _ask(work, turn)
 
 
 def _decided_by(work: Work, turn: Turn) -> Task | None:
@@ -43,7 +44,7 @@ def _give_up(work: Work, turn: Turn, task: Task | None) -> None:
         finish_batch(work, task.batch)
 
 
-def _ask(work: Work, turn: Turn, task: Task | None) -> None:
+def _ask(work: Work, turn: Turn) -> None:
     ask = Ask(
         id=work.state.next.ask,
         turn=turn.id,
@@ -51,11 +52,7 @@ def _ask(work: Work, turn: Turn, task: Task | None) -> None:
         choices=(RETRY, FAIL),
         opened_ms=work.now_ms,
     )
-    work.state.next.ask += 1
-    work.put_ask(ask, is_open=True)
-    if task is not None:
-        work.set_status(task.id, Status.BLOCKED)
-    work.emit("ask.opened", turn, ask=str(ask.id), question=ask.question, choices=ask.choices)
+    open_ask(work, turn, ask)
 
 
 def take_up_again(work: Work, turn: Turn) -> Turn:
@@ -100,11 +97,3 @@ def answer_lost(work: Work, ask: Ask, turn: Turn, answer: str, by: str) -> Turn 
 def open_ask_about(work: Work, turn_id: int | None) -> Ask | None:
     """The open question about a lost turn."""
     return next((ask for ask in work.state.asks.values() if ask.turn == turn_id), None)
-
-
-def close_ask(work: Work, ask: Ask, state: AskState, answer: str | None, by: str) -> None:
-    """An ask that needs nobody any more."""
-    closed = evolve(
-        ask, state=state, answer=answer, answered_ms=work.now_ms, answered_by=by or None
-    )
-    work.put_ask(closed, is_open=False)

@@ -21,6 +21,7 @@ from batchdeck.core.deck.options import DeckOptions
 from batchdeck.core.deck.pruning import Retention, prune_in_time
 from batchdeck.core.deck.pulse import take_pulses
 from batchdeck.core.deck.reading import Reader
+from batchdeck.core.deck.reconcile import Reconciler
 from batchdeck.core.deck.recovery import Found, settle_attempts
 from batchdeck.core.deck.restoring import state_from
 from batchdeck.core.deck.state import KEPT_ENDED, DeckState
@@ -36,6 +37,7 @@ from batchdeck.core.store.changes import DROP_HOLD, SAVE_FACT, SAVE_LIMIT, Chang
 from batchdeck.core.store.connection import Connection, open_reader, open_writer
 from batchdeck.core.store.load import Stored, load
 from batchdeck.core.store.migrate import migrate
+from batchdeck.core.trackers.tracker import IssueTracker
 
 _log = logging.getLogger(__name__)
 
@@ -50,6 +52,7 @@ async def open_deck(
     adapters: Mapping[AgentKind, Adapter],
     clock: Clock | None = None,
     prepare: Prepare | None = None,
+    tracker: IssueTracker | None = None,
 ) -> AsyncIterator[Engine]:
     """A deck of which this process is the supervisor, until the block is left.
 
@@ -83,7 +86,15 @@ async def open_deck(
         engine = Engine(writer, reader, state, clock, options)
         failure: Exception | None = None
         async with anyio.create_task_group() as roles:
-            dispatcher = Dispatcher(adapters, engine.post, reader.exchange, reader.said, prepare)
+            reconciler = Reconciler(lambda: engine.view, engine.task, engine.post, clock, tracker)
+            dispatcher = Dispatcher(
+                adapters,
+                engine.post,
+                reader.exchange,
+                reader.said,
+                prepare,
+                reconciler.before_launch,
+            )
             engine.dispatcher = dispatcher
             await roles.start(_dispatch, dispatcher)
             if options.dispatch:
@@ -95,6 +106,10 @@ async def open_deck(
                 roles.start_soon(take_pulses, engine, paths)
                 roles.start_soon(prune_in_time, reader, Retention.of(options.retention), clock)
             roles.start_soon(engine.run)
+            if options.dispatch:
+                engine.reconciler = reconciler
+                await reconciler.first_look()
+                roles.start_soon(reconciler.run)
             engine.admit()
             try:
                 await _define_agents(engine, options)

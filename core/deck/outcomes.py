@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from batchdeck.core.agents.adapter import Outcome
+from batchdeck.core.deck.blocking import open_ask
 from batchdeck.core.deck.losing import decide_lost
 from batchdeck.core.deck.restoring import sync_holds
 from batchdeck.core.deck.tasks import decide_task
@@ -14,10 +15,12 @@ from batchdeck.core.model.ask import Ask, AskState
 from batchdeck.core.model.conversation import Role
 from batchdeck.core.model.evolving import evolve
 from batchdeck.core.model.hold import OURSELVES, Hold
-from batchdeck.core.model.task import COMPLETED, Status
+from batchdeck.core.model.task import COMPLETED
 from batchdeck.core.model.turn import DECIDES_TASK, Turn, TurnState
 from batchdeck.core.store import changes as sql
 
+_NO_END = frozenset({TurnState.LOST, TurnState.QUEUED, TurnState.WAITING})
+"""What a turn that is being stopped does not come to: it is over."""
 _STOPPED = frozenset({TurnState.CANCELLED, TurnState.SUPERSEDED})
 
 
@@ -29,7 +32,7 @@ def ended(work: Work, turn_id: int, attempt: str, outcome: Outcome) -> None:
     _record_attempt(work, turn, attempt, outcome)
     if outcome.session is not None:
         work.keep_session(turn.conversation, outcome.session)
-    if turn.state is TurnState.STOPPING and outcome.state in (TurnState.LOST, TurnState.QUEUED):
+    if turn.state is TurnState.STOPPING and outcome.state in _NO_END:
         outcome = evolve(outcome, state=TurnState.CANCELLED)  # it is gone, as it was meant to be
     if outcome.surroundings is not None and turn.state is TurnState.RUNNING:
         _hold_surroundings(work, turn, outcome)
@@ -99,12 +102,8 @@ def _wait_for_answer(work: Work, turn: Turn, outcome: Outcome) -> None:
         default=question.default,
         opened_ms=work.now_ms,
     )
-    work.state.next.ask += 1
-    work.put_ask(ask, is_open=True)
+    open_ask(work, waiting, ask)
     sync_holds(work.scheduler, work.view)
-    if turn.task is not None and turn.trigger in DECIDES_TASK:
-        work.set_status(turn.task, Status.BLOCKED)
-    work.emit("ask.opened", turn, ask=str(ask.id), question=ask.question, choices=ask.choices)
 
 
 def finish(work: Work, turn: Turn, outcome: Outcome) -> Turn:
@@ -167,13 +166,13 @@ def _after_end(work: Work, turn: Turn) -> None:
         decide_task(work, turn, work.state.tasks[turn.task])
 
 
-def stop_turn(work: Work, turn: Turn, by: str) -> Turn:
+def stop_turn(work: Work, turn: Turn, by: str, why: str = "") -> Turn:
     """Cancels a queued or waiting turn, or has a running one ended."""
     if turn.state in (TurnState.QUEUED, TurnState.WAITING):
-        return end_waiting(work, turn, TurnState.CANCELLED, f"cancelled by {by}")
+        return end_waiting(work, turn, TurnState.CANCELLED, why or f"cancelled by {by}")
     if turn.state is TurnState.STOPPING:
         return turn
-    stopping = evolve(turn, state=TurnState.STOPPING, error=f"stopped by {by}")
+    stopping = evolve(turn, state=TurnState.STOPPING, error=why or f"stopped by {by}")
     work.put_turn(stopping)
     work.stops.append(turn.id)
     return stopping

@@ -16,7 +16,7 @@ from batchdeck.core.model.turn import (
 )
 from batchdeck.core.rules.limits import effective_agent_limit, effective_limit
 from batchdeck.core.store.load import Stored
-from batchdeck.core.view import AgentTally, DeckView
+from batchdeck.core.view import AgentTally, DeckView, IssueMove
 
 
 def state_from(stored: Stored, deck: str, keep_ended: int = KEPT_ENDED) -> DeckState:
@@ -27,6 +27,12 @@ def state_from(stored: Stored, deck: str, keep_ended: int = KEPT_ENDED) -> DeckS
     state.limits = {limit.name: limit for limit in stored.limits}
     state.holds = {hold.what: hold for hold in stored.holds}
     state.asks = {ask.id: ask for ask in stored.asks}
+    state.blockers = {blocker.id: blocker for blocker in stored.blockers}
+    state.elsewhere = dict.fromkeys(stored.done_elsewhere)
+    state.issue_moves = {
+        task: IssueMove(event, Status(status), moved_ms)
+        for task, (event, status, moved_ms) in stored.issue_moves.items()
+    }
     state.conversations = {found.id: found for found in stored.conversations}
     state.folders = {folder.key: row for row, folder in stored.folders.items()}
     state.defined_folders = dict(stored.defined_folders)
@@ -53,7 +59,7 @@ def with_task(turn: Turn, state: DeckState) -> Turn:
     if turn.trigger not in DECIDES_TASK:
         return evolve(turn, lane=task.status)
     depends_on = state.open_dependencies(task.depends_on) if task.depends_on else ()
-    blocked = not admits(task, turn.trigger)
+    blocked = keeps_back(task, turn.trigger, state)
     if depends_on == turn.depends_on and blocked == turn.blocked:
         return turn
     return evolve(turn, depends_on=depends_on, blocked=blocked)
@@ -66,6 +72,13 @@ def admits(task: Task, trigger: Trigger) -> bool:
     if trigger is Trigger.RETRY:
         return task.status is Status.FAILED
     return trigger is Trigger.ANSWER and task.status is Status.BLOCKED
+
+
+def keeps_back(task: Task, trigger: Trigger, state: DeckState) -> bool:
+    """Whether the task's status, or a question that is still open, keeps such a turn back."""
+    if task.status is Status.BLOCKED and state.has_open_blocker(task.id):
+        return True
+    return not admits(task, trigger)
 
 
 def only_limits_left(turn: Turn, state: DeckState, now_ms: int) -> bool:

@@ -8,16 +8,19 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from batchdeck.core.deck.next_ids import NextIds
 from batchdeck.core.model.agent import Agent
 from batchdeck.core.model.ask import Ask
 from batchdeck.core.model.batch import Batch, BatchState
+from batchdeck.core.model.blocker import Blocker, BlockerState
 from batchdeck.core.model.conversation import Conversation
 from batchdeck.core.model.hold import Hold
+from batchdeck.core.model.issue import TrackerStanding
 from batchdeck.core.model.limit import DEFAULT_AGENT_CAP, DEFAULT_GLOBAL_CAP, Limit
 from batchdeck.core.model.task import Status, Task
 from batchdeck.core.model.turn import DECIDES_TASK, ENDED, LIVE, Turn, TurnState
 from batchdeck.core.rules.standing import limit_names
-from batchdeck.core.view import AgentTally, DeckView, Pulse
+from batchdeck.core.view import AgentTally, DeckView, IssueMove, Pulse
 
 KEPT_ENDED = 2_000
 """Ended turns that stay in memory, for the screen; older ones are in the store."""
@@ -42,21 +45,6 @@ class _News:
 
 
 @dataclass(slots=True)
-class NextIds:
-    """The next free id of each kind; ids come from here, so that rows can be named before they
-    are written."""
-
-    turn: int = 1
-    task: int = 1
-    conversation: int = 1
-    message: int = 1
-    batch: int = 1
-    folder: int = 1
-    ask: int = 1
-    event: int = 1
-
-
-@dataclass(slots=True)
 class DeckState:
     """Everything the rules need, changed by the writer alone."""
 
@@ -69,6 +57,13 @@ class DeckState:
     limits: dict[str, Limit] = field(default_factory=dict)
     holds: dict[str, Hold] = field(default_factory=dict)
     asks: dict[int, Ask] = field(default_factory=dict)
+    blockers: dict[int, Blocker] = field(default_factory=dict)
+    """Those that are not spent."""
+    issue_moves: dict[int, IssueMove] = field(default_factory=dict)
+    """Per task: what an event of its issue led to."""
+    trackers: tuple[TrackerStanding, ...] = ()
+    elsewhere: dict[int, None] = field(default_factory=dict)
+    """Tasks that were completed elsewhere while a turn of theirs was queued or at work."""
     conversations: dict[int, Conversation] = field(default_factory=dict)
     folders: dict[str, int] = field(default_factory=dict)
     """Row ids of known folders by key."""
@@ -323,6 +318,10 @@ class DeckState:
             limits=kept("limits", self.limits),
             holds=kept("holds", self.holds),
             asks=kept("asks", self.asks),
+            blockers=kept("blockers", self.blockers),
+            trackers=self.trackers,
+            elsewhere=kept("elsewhere", self.elsewhere),
+            issue_moves=kept("issue_moves", self.issue_moves),
             pulses=kept("pulses", self.pulses),
             draining=self.draining,
             max_parallel_cap=self.max_parallel_cap,
@@ -345,6 +344,13 @@ class DeckState:
 
     def conversation_of(self, task: Task) -> Conversation:
         return self.conversations[task.conversation]
+
+    def blockers_of(self, task: int) -> list[Blocker]:
+        """What blocks a task, or did since it was last moved to BLOCKED."""
+        return [blocker for blocker in self.blockers.values() if blocker.task == task]
+
+    def has_open_blocker(self, task: int) -> bool:
+        return any(one.state is BlockerState.OPEN for one in self.blockers_of(task))
 
     def open_dependencies(self, depends_on: Iterable[int]) -> tuple[int, ...]:
         """Those of the tasks that are not DONE or MERGED."""

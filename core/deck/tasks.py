@@ -11,7 +11,7 @@ from batchdeck.core.deck.work import Work
 from batchdeck.core.model.batch import Batch, BatchState, OnError
 from batchdeck.core.model.evolving import evolve
 from batchdeck.core.model.folder import Folder
-from batchdeck.core.model.task import ADMISSIBLE, COMPLETED, Status, Task
+from batchdeck.core.model.task import ADMISSIBLE, COMPLETED, SETTLED, Status, Task
 from batchdeck.core.model.turn import DECIDES_TASK, Trigger, Turn, TurnState
 
 LONGEST_BACKOFF_SECONDS = 300
@@ -21,9 +21,14 @@ _FAILURES = frozenset({TurnState.FAILED, TurnState.INCOMPLETE})
 
 def decide_task(work: Work, turn: Turn, task: Task) -> None:
     """What the end of a turn that decides its task means for the task, and for its batch."""
-    if turn.state in (TurnState.SUCCEEDED, TurnState.SUPERSEDED):
+    if _decided_by_its_issue(work, task):
+        pass  # what was decided outside wins over what the worker says later
+    elif turn.state in (TurnState.SUCCEEDED, TurnState.SUPERSEDED):
         if task.status not in COMPLETED:
             task = work.set_status(task.id, Status.DONE, turn=turn.id)
+        if turn.state is TurnState.SUPERSEDED:
+            work.state.elsewhere[task.id] = None
+            work.state.touch("elsewhere")
         complete_task(work, task)
     elif turn.state in _FAILURES:
         _fail_attempt(work, turn, task)
@@ -34,9 +39,19 @@ def decide_task(work: Work, turn: Turn, task: Task) -> None:
     finish_batch(work, task.batch)
 
 
+def _decided_by_its_issue(work: Work, task: Task) -> bool:
+    """Its issue was closed undone, and nobody has moved the task since."""
+    move = work.state.issue_moves.get(task.id)
+    return (
+        move is not None
+        and task.status is Status.FAILED is move.status
+        and task.updated_ms == move.moved_ms
+    )
+
+
 def _set_back(work: Work, turn: Turn, task: Task) -> None:
     """Stopped while it ran: READY, and held, so that it does not start again by itself."""
-    if task.status in COMPLETED:
+    if task.status in SETTLED:
         return
     task = work.set_status(task.id, Status.READY, turn=turn.id, error=turn.error)
     again = queue_turn(

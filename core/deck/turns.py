@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from batchdeck.core.deck.restoring import admits
+from batchdeck.core.deck.restoring import keeps_back
 from batchdeck.core.deck.work import Work
 from batchdeck.core.model.conversation import Role
 from batchdeck.core.model.evolving import evolve
@@ -54,7 +54,7 @@ def queue_turn(
         held_by=held_by,
         authorised=authorised,
         depends_on=state.open_dependencies(task.depends_on) if task and decides else (),
-        blocked=bool(task and decides and not admits(task, trigger)),
+        blocked=bool(task and decides and keeps_back(task, trigger, state)),
         queued_ms=work.now_ms,
         title=title,
     )

@@ -12,10 +12,11 @@ from batchdeck.core.deck.scheduler import Scheduler
 from batchdeck.core.deck.state import DeckState
 from batchdeck.core.model.ask import Ask
 from batchdeck.core.model.batch import Batch
+from batchdeck.core.model.blocker import Blocker, BlockerState
 from batchdeck.core.model.conversation import Conversation, Role
 from batchdeck.core.model.evolving import evolve
 from batchdeck.core.model.folder import Folder
-from batchdeck.core.model.task import Status, Task
+from batchdeck.core.model.task import COMPLETED, Status, Task
 from batchdeck.core.model.turn import DECIDES_TASK, Turn, TurnState
 from batchdeck.core.store import changes as sql
 from batchdeck.core.store.changes import Changes
@@ -24,12 +25,13 @@ from batchdeck.core.store.rows import (
     STATE_CODES,
     ask_values,
     batch_values,
+    blocker_values,
     forced_text,
     plain,
     task_values,
     turn_values,
 )
-from batchdeck.core.view import DeckView
+from batchdeck.core.view import DeckView, IssueMove
 
 
 @dataclass(slots=True)
@@ -155,7 +157,19 @@ class Work:
         if before.status is not status:
             self.emit("task.status", task=task, by=by, before=before.status, status=status)
             self._follow(task)
+            if before.status is Status.BLOCKED:
+                self._spend_blockers(task.id)
+            if status not in COMPLETED and task.id in self.state.elsewhere:
+                del self.state.elsewhere[task.id]
+                self.state.touch("elsewhere")
         return task
+
+    def _spend_blockers(self, task: int) -> None:
+        """The task is not BLOCKED any more: nothing of this is in the way of a later time."""
+        for blocker in self.state.blockers_of(task):
+            left = blocker.state is BlockerState.OPEN
+            state = BlockerState.RESOLVED if left else blocker.state
+            self.put_blocker(evolve(blocker, state=state, spent=True))
 
     def _follow(self, task: Task) -> None:
         """Queued messages about a task will be admitted in the lane of its status."""
@@ -176,6 +190,22 @@ class Work:
             self.state.asks.pop(ask.id, None)
         self.state.touch("asks")
         self.changes.add(sql.SAVE_ASK, ask_values(ask))
+
+    def put_blocker(self, blocker: Blocker) -> None:
+        if blocker.spent:
+            self.state.blockers.pop(blocker.id, None)
+        else:
+            self.state.blockers[blocker.id] = blocker
+        self.state.touch("blockers")
+        self.changes.add(sql.SAVE_BLOCKER, blocker_values(blocker))
+
+    def note_issue_move(self, task: Task, event: str) -> None:
+        """Remembers what an event of the task's issue led to."""
+        move = IssueMove(event, task.status, task.updated_ms)
+        self.state.issue_moves[task.id] = move
+        self.state.touch("issue_moves")
+        row = (task.id, event, str(task.status), task.updated_ms)
+        self.changes.add(sql.SAVE_ISSUE_MOVE, row)
 
     def new_conversation(self, agent: str, task: int | None, title: str) -> Conversation:
         row_id = self.state.next.conversation

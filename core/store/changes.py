@@ -13,6 +13,7 @@ from batchdeck.core.points import reached
 from batchdeck.core.store.rows import (
     ASK_COLUMNS,
     BATCH_COLUMNS,
+    BLOCKER_COLUMNS,
     TASK_COLUMNS,
     TURN_COLUMNS,
 )
@@ -99,6 +100,10 @@ END_ATTEMPT = (
     "WHERE id = ? AND ended_ms IS NULL"
 )
 SAVE_ASK = _insert("asks", ASK_COLUMNS, "INSERT OR REPLACE")
+SAVE_BLOCKER = _insert("blockers", BLOCKER_COLUMNS, "INSERT OR REPLACE")
+SAVE_ISSUE_MOVE = (
+    "INSERT OR REPLACE INTO issue_moves (task, event, status, moved_ms) VALUES (?, ?, ?, ?)"
+)
 INSERT_RECEIPT = "INSERT INTO receipts (delivery_id, turn, at_ms) VALUES (?, ?, ?)"
 SAVE_LIMIT = (
     "INSERT OR REPLACE INTO limits (name, value, binding, changed_by, changed_ms, origin, "
@@ -138,6 +143,8 @@ _BEFORE_CLAIMS = (
     EDIT_MESSAGE,
     INSERT_RECEIPT,
     SAVE_ASK,
+    SAVE_BLOCKER,
+    SAVE_ISSUE_MOVE,
 )
 _AFTER_CLAIMS = (
     INSERT_ATTEMPT,

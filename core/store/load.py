@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from batchdeck.core.model.agent import Agent
 from batchdeck.core.model.ask import Ask
 from batchdeck.core.model.batch import Batch
+from batchdeck.core.model.blocker import Blocker
 from batchdeck.core.model.conversation import Conversation
 from batchdeck.core.model.folder import Folder
 from batchdeck.core.model.hold import Hold
@@ -20,7 +21,9 @@ from batchdeck.core.model.limit import Limit
 from batchdeck.core.model.task import Task
 from batchdeck.core.model.turn import Turn
 from batchdeck.core.store import rows
+from batchdeck.core.store.migrate import version
 
+_OUTSIDE_SINCE = 2
 _Value = TypeVar("_Value")
 
 
@@ -40,6 +43,12 @@ class Stored:
     limits: list[Limit] = field(default_factory=list)
     holds: list[Hold] = field(default_factory=list)
     asks: list[Ask] = field(default_factory=list)
+    blockers: list[Blocker] = field(default_factory=list)
+    """Those that are not spent."""
+    issue_moves: dict[int, tuple[str, str, int]] = field(default_factory=dict)
+    """Per task: the event of its issue that was acted upon, the status it got, and when."""
+    done_elsewhere: list[int] = field(default_factory=list)
+    """Tasks of which the latest turn was superseded."""
     tallies: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Per agent: turns that succeeded, and those that did not."""
     last_ids: dict[str, int] = field(default_factory=dict)
@@ -59,6 +68,7 @@ _LAST_IDS = {
     "batch": "batches",
     "folder": "folders",
     "ask": "asks",
+    "blocker": "blockers",
 }
 
 
@@ -99,6 +109,7 @@ def _load(raw: sqlite3.Connection, ended_turns: int) -> Stored:
     stored.holds = [rows.hold_from(row) for row in raw.execute("SELECT * FROM holds")]
     asks = raw.execute("SELECT * FROM asks WHERE state = 'open' ORDER BY id")
     stored.asks = list(_read("ask", asks, rows.ask_from, stored))
+    _read_outside(raw, stored)
     stored.tallies = _tallies(raw)
     for name, table in _LAST_IDS.items():
         stored.last_ids[name] = raw.execute(f"SELECT max(id) FROM {table}").fetchone()[0] or 0
@@ -106,6 +117,23 @@ def _load(raw: sqlite3.Connection, ended_turns: int) -> Stored:
     if stored.set_aside:
         _set_aside_what_needs_them(raw, stored)
     return stored
+
+
+def _read_outside(raw: sqlite3.Connection, stored: Stored) -> None:
+    """What is known of questions to people and of issues."""
+    if version(raw) < _OUTSIDE_SINCE:
+        return  # only looked at, by a command: the next supervisor migrates it
+    blockers = raw.execute("SELECT * FROM blockers WHERE spent = 0 ORDER BY id")
+    stored.blockers = list(_read("blocker", blockers, rows.blocker_from, stored))
+    moves = raw.execute("SELECT task, event, status, moved_ms FROM issue_moves")
+    stored.issue_moves = {
+        row["task"]: (row["event"], row["status"], row["moved_ms"]) for row in moves
+    }
+    elsewhere = raw.execute(
+        "SELECT DISTINCT tasks.id FROM turns JOIN tasks ON tasks.turn = turns.id "
+        "WHERE turns.state = 9 AND tasks.status IN ('DONE', 'MERGED')"
+    )
+    stored.done_elsewhere = [row["id"] for row in elsewhere]
 
 
 def _read(
@@ -151,6 +179,8 @@ def _set_aside_what_needs_them(raw: sqlite3.Connection, stored: Stored) -> None:
     ]
     shown = {turn.id for turn in stored.turns}
     stored.asks = [ask for ask in stored.asks if ask.turn in shown]
+    stored.blockers = [blocker for blocker in stored.blockers if blocker.task in known]
+    stored.done_elsewhere = [task for task in stored.done_elsewhere if task in known]
     read = Counter(task.batch for task in tasks)
     counted = raw.execute("SELECT batch, count(*) AS tasks FROM tasks GROUP BY batch")
     stored.incomplete = {row["batch"] for row in counted if row["tasks"] != read[row["batch"]]}

@@ -11,6 +11,7 @@ from typing import Any
 from batchdeck.core.model.agent import Agent, AgentKind, PromptVia
 from batchdeck.core.model.ask import Ask, AskState
 from batchdeck.core.model.batch import Batch, BatchState, Interrupt, OnError
+from batchdeck.core.model.blocker import Blocker, BlockerState
 from batchdeck.core.model.conversation import Message, Role
 from batchdeck.core.model.folder import Folder
 from batchdeck.core.model.hold import Hold
@@ -339,4 +340,33 @@ def ask_from(row: sqlite3.Row) -> Ask:
         opened_ms=row["opened_ms"],
         answered_ms=row["answered_ms"],
         answered_by=row["answered_by"],
+    )
+
+
+BLOCKER_COLUMNS = (
+    "id task ask question state answer opened_ms opened_by answered_ms answered_by spent"
+).split()
+
+
+def blocker_values(blocker: Blocker) -> tuple[Any, ...]:
+    """In the order of `BLOCKER_COLUMNS`."""
+    values = asdict(blocker)
+    values["state"] = str(blocker.state)
+    values["spent"] = int(blocker.spent)
+    return tuple(values[name] for name in BLOCKER_COLUMNS)
+
+
+def blocker_from(row: sqlite3.Row) -> Blocker:
+    return Blocker(
+        id=row["id"],
+        task=row["task"],
+        ask=row["ask"],
+        question=row["question"],
+        state=BlockerState(row["state"]),
+        answer=row["answer"],
+        opened_ms=row["opened_ms"],
+        opened_by=row["opened_by"],
+        answered_ms=row["answered_ms"],
+        answered_by=row["answered_by"],
+        spent=bool(row["spent"]),
     )

@@ -113,7 +113,7 @@ def test_only_a_failed_task_can_be_retried(invoke: Invoke) -> None:
 
 def test_a_status_is_set_by_a_legal_move_and_refused_otherwise(invoke: Invoke) -> None:
     invoke("task", "status", "T3", "done", code=0)
-    assert (task(invoke, "T3")["status"], task(invoke, "T3")["state"]) == ("DONE", "cancelled")
+    assert (task(invoke, "T3")["status"], task(invoke, "T3")["state"]) == ("DONE", "superseded")
     assert "cannot go from DONE to BLOCKED" in invoke("task", "status", "T3", "BLOCKED", code=3).err
     assert "BACKLOG, READY" in invoke("task", "status", "T3", "nope", code=2).err
 

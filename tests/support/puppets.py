@@ -18,6 +18,7 @@ from batchdeck.core.model.agent import AgentKind
 from batchdeck.core.model.spec import BatchSpec
 from batchdeck.core.model.turn import AttemptEnd, TurnState
 from batchdeck.core.paths import DeckPaths
+from batchdeck.core.trackers.tracker import IssueTracker
 from batchdeck.core.view import DeckView
 
 
@@ -128,11 +129,14 @@ class Bench:
 
 @asynccontextmanager
 async def bench(
-    folder: Path, puppets: Puppets | None = None, **options: Any
+    folder: Path,
+    puppets: Puppets | None = None,
+    tracker: IssueTracker | None = None,
+    **options: Any,
 ) -> AsyncIterator[Bench]:
     """A deck in a folder, dispatching to puppets."""
     puppets = puppets or Puppets()
     paths = DeckPaths(folder / ".batchdeck")
     adapters = {AgentKind.DEMO: puppets, AgentKind.COMMAND: puppets}
-    async with open_deck(paths, DeckOptions(**options), adapters) as deck:
+    async with open_deck(paths, DeckOptions(**options), adapters, tracker=tracker) as deck:
         yield Bench(deck, puppets)

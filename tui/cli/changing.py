@@ -13,6 +13,7 @@ from batchdeck.core.commands import (
     Drain,
     OnBusy,
     PutHold,
+    Reconcile,
     ReleaseHold,
     Send,
     SetLimit,
@@ -196,3 +197,11 @@ def drain(context: Context, off: bool, as_json: bool) -> None:
     """Admit nothing new, and let what runs finish."""
     command = Drain(on=not off, by=who(context))
     carry_out(context, command, offline=False, as_json=as_json)
+
+
+@click.command()
+@json_option
+@click.pass_obj
+def reconcile(context: Context, as_json: bool) -> None:
+    """Look at once for what was done elsewhere: tasks, blockers, issues."""
+    carry_out(context, Reconcile(by=who(context)), offline=False, as_json=as_json)

@@ -37,6 +37,7 @@ _COMMANDS: Mapping[str, str] = {
     "hold": "changing",
     "release": "changing",
     "drain": "changing",
+    "reconcile": "changing",
     "export": "exporting",
     "doctor": "doctor",
     "queue": "queueing",

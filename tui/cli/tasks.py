@@ -6,9 +6,18 @@ import sys
 
 import click
 
-from batchdeck.core.commands import AddTask, AnswerAsk, RetryTask, SetStatus, StopTurn
+from batchdeck.core.commands import (
+    AddTask,
+    AnswerAsk,
+    AnswerBlocker,
+    BlockTask,
+    RetryTask,
+    SetStatus,
+    StopTurn,
+)
 from batchdeck.core.errors import BadInput, NotFound
 from batchdeck.core.model.batch import INBOX
+from batchdeck.core.model.issue import read_issue
 from batchdeck.core.model.limit import read_status
 from batchdeck.core.model.spec import TaskSpec
 from batchdeck.core.text import clean_line, one_line
@@ -21,7 +30,7 @@ from batchdeck.tui.cli.showing import MANY, json_option
 
 @click.group()
 def task() -> None:
-    """Show, retry, cancel a task, or set its status."""
+    """Add, show, block, answer, retry or cancel a task, or set its status."""
 
 
 @task.command()
@@ -35,6 +44,7 @@ def task() -> None:
 @click.option("--folder", metavar="PATH")
 @click.option("--priority", type=int, default=0)
 @click.option("--target", metavar="KEY", help="Runs strictly in order with others of that key.")
+@click.option("--issue", metavar="OWNER/REPO#N", help="Followed on the tracker.")
 @click.option("--delivery-id", metavar="ID", help="The same id again is the same task.")
 @click.option("--unauthorised", is_flag=True, help="Keeps its place, and waits for release.")
 @json_option
@@ -51,12 +61,15 @@ def add(
     folder: str | None,
     priority: int,
     target: str | None,
+    issue: str | None,
     delivery_id: str | None,
     unauthorised: bool,
     as_json: bool,
 ) -> None:
     """Add one task for AGENT; PROMPT - reads it from standard input."""
     text = sys.stdin.read() if prompt == "-" else prompt
+    if issue is not None:
+        read_issue(issue)
     wanted = TaskSpec(
         key=_free_key(context, batch or INBOX) if key is None else _checked_key(key),
         agent=agent,
@@ -67,6 +80,7 @@ def add(
         target=target,
         folder=None if folder is None else str((context.here / folder).absolute()),
         priority=priority,
+        issue=issue,
     )
     command = AddTask(
         task=wanted,
@@ -108,9 +122,22 @@ def show(context: Context, name: str, as_json: bool) -> None:
     document = task_document(view, found)
     document["depends_on"] = [view.tasks[needed].key for needed in found.depends_on]
     document |= {"target": found.target, "folder": found.folder, "issue": found.issue}
+    document["blockers"] = [
+        {
+            "blocker": str(blocker.id),
+            "question": blocker.question,
+            "state": str(blocker.state),
+            "answer": blocker.answer,
+        }
+        for blocker in view.blockers.values()
+        if blocker.task == found.id
+    ]
     if as_json:
         print_json(document)
         return
+    for blocker in document.pop("blockers"):
+        words = f"{blocker['blocker']} ({blocker['state']}): {blocker['question']}"
+        click.echo(f"{'blocker':<12}{clean_line(words, 400)}")
     for key, value in document.items():
         if value not in (None, [], ""):
             shown = ", ".join(value) if isinstance(value, list) else value
@@ -134,6 +161,33 @@ def retry(context: Context, name: str, as_json: bool) -> None:
 def set_status(context: Context, name: str, status: str, as_json: bool) -> None:
     """Set a task's status, by a legal move; DONE ends what runs for it."""
     command = SetStatus(task=name, status=read_status(status), by=who(context))
+    carry_out(context, command, offline=True, as_json=as_json)
+
+
+@task.command()
+@click.argument("name", metavar="TASK")
+@click.argument("question")
+@json_option
+@click.pass_obj
+def block(context: Context, name: str, question: str, as_json: bool) -> None:
+    """Keep a task from starting until QUESTION is answered; - reads it from standard input."""
+    text = sys.stdin.read() if question == "-" else question
+    command = BlockTask(task=name, question=text, by=who(context))
+    carry_out(context, command, offline=True, as_json=as_json)
+
+
+@task.command("answer")
+@click.argument("name", metavar="TASK")
+@click.argument("text", metavar="[ANSWER]", required=False)
+@click.option("--blocker", type=int, metavar="N", help="Which one, where several are open.")
+@json_option
+@click.pass_obj
+def answer_task(
+    context: Context, name: str, text: str | None, blocker: int | None, as_json: bool
+) -> None:
+    """Answer what blocks a task; without ANSWER it is resolved. Then the task is READY again."""
+    answer = sys.stdin.read() if text == "-" else text
+    command = AnswerBlocker(task=name, answer=answer, blocker=blocker, by=who(context))
     carry_out(context, command, offline=True, as_json=as_json)
 
 

@@ -13,6 +13,7 @@ from batchdeck.core.errors import BadInput, NotFound
 from batchdeck.core.model.batch import INBOX, Batch, BatchState
 from batchdeck.core.model.evolving import evolve
 from batchdeck.core.model.folder import Folder
+from batchdeck.core.model.issue import read_issue
 from batchdeck.core.model.spec import TaskSpec
 from batchdeck.core.model.task import SETTLED, Status, Task
 from batchdeck.core.model.turn import TurnState
@@ -91,7 +92,7 @@ def add_task(work: Work, command: AddTask, places: Places, earlier: int | None) 
 
     Raises:
         NotFound: no such agent, batch or task to depend on.
-        BadInput: the id is taken, or is none.
+        BadInput: the id is taken, or is none; its issue is none.
     """
     if earlier is not None:
         return _receipt(work, work.state.tasks[work.state.turns[earlier].task or 0])
@@ -119,6 +120,8 @@ def _checked(work: Work, command: AddTask, batch: str) -> TaskSpec:
         raise NotFound(f"There is no agent {wanted.agent!r}. There are: {known}.")
     if batch != INBOX and batch not in state.batches:
         raise NotFound(f"There is no batch {batch!r} on this deck.")
+    if wanted.issue is not None:
+        read_issue(wanted.issue)
     for key in wanted.depends_on:
         if (batch, key) not in state.task_ids:
             raise NotFound(f"There is no task {key!r} in {batch} to depend on.")

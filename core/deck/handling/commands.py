@@ -7,10 +7,13 @@ from typing import Any
 
 import anyio.to_thread
 
+from batchdeck.core.answer_check import check_answer
 from batchdeck.core.commands import (
     AddBatch,
     AddTask,
     AnswerAsk,
+    AnswerBlocker,
+    BlockTask,
     Command,
     DefineAgent,
     Drain,
@@ -36,6 +39,7 @@ from batchdeck.core.commands import (
 from batchdeck.core.deck.handling import (
     adding,
     agents,
+    answers,
     batches,
     controls,
     gathering,
@@ -43,11 +47,13 @@ from batchdeck.core.deck.handling import (
     messages,
     surgery,
 )
+from batchdeck.core.deck.handling.finding import find_task
 from batchdeck.core.deck.reading import Reader
 from batchdeck.core.deck.state import DeckState
 from batchdeck.core.deck.work import Work
 from batchdeck.core.errors import BadInput
 from batchdeck.core.executors.places import identify
+from batchdeck.core.model.blocker import BlockerState
 from batchdeck.core.model.folder import Folder
 from batchdeck.core.model.hold import read_hold_name
 
@@ -70,9 +76,25 @@ async def look_up(command: Command, state: DeckState, reader: Reader) -> Found:
         return {"folder": await _held_folder(name, state) if kind == "folder" else None}
     if isinstance(command, AddTask):
         return await _for_task(command, state, reader)
+    if isinstance(command, AnswerAsk | AnswerBlocker):
+        await _check(command, state)
     if isinstance(command, MergeTurns):
         return {"texts": {turn: await reader.message_text(turn) for turn in command.turns}}
     return {}
+
+
+async def _check(command: AnswerAsk | AnswerBlocker, state: DeckState) -> None:
+    """Holds an answer against its question: in a thread, for the schema is an agent's."""
+    if isinstance(command, AnswerAsk):
+        asked: int | None = command.ask
+    else:
+        task = find_task(state, command.task)
+        opened = [b for b in state.blockers_of(task.id) if b.state is BlockerState.OPEN]
+        named = [b for b in opened if command.blocker in (None, b.id)]
+        asked = named[0].ask if len(named) == 1 else None
+    ask = state.asks.get(-1 if asked is None else asked)
+    if ask is not None and command.answer is not None:
+        await anyio.to_thread.run_sync(check_answer, ask, command.answer)
 
 
 async def _held_folder(name: str, state: DeckState) -> Folder:
@@ -165,7 +187,11 @@ def carry_out(command: Command, work: Work, found: Found) -> Receipt:
         case SetStatus():
             return controls.set_task_status(work, command)
         case AnswerAsk():
-            return controls.answer(work, command)
+            return answers.answer(work, command)
+        case BlockTask():
+            return answers.block(work, command)
+        case AnswerBlocker():
+            return answers.answer_blocker(work, command)
         case AddTask():
             return adding.add_task(work, command, found["places"], found["earlier"])
         case DefineAgent():

@@ -6,7 +6,6 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from batchdeck.core.commands import (
-    AnswerAsk,
     Drain,
     PutHold,
     Receipt,
@@ -16,31 +15,24 @@ from batchdeck.core.commands import (
     StopAll,
     StopTurn,
 )
+from batchdeck.core.deck.handling.answers import answer_about_lost
 from batchdeck.core.deck.handling.finding import find_task, find_turn
-from batchdeck.core.deck.losing import RETRY, answer_lost, close_ask, open_ask_about
-from batchdeck.core.deck.outcomes import end_waiting, stop_turn
-from batchdeck.core.deck.restoring import admits, sync_holds
+from batchdeck.core.deck.losing import RETRY, open_ask_about
+from batchdeck.core.deck.moving import move_task
+from batchdeck.core.deck.outcomes import stop_turn
+from batchdeck.core.deck.restoring import sync_holds
 from batchdeck.core.deck.tasks import (
     begin_task,
-    complete_task,
-    fail_task,
-    finish_batch,
-    has_open_turn,
     reopen_batch,
 )
-from batchdeck.core.deck.turns import drop_queued, put_hold, queue_turn
+from batchdeck.core.deck.turns import put_hold
 from batchdeck.core.deck.work import Work
-from batchdeck.core.errors import BadInput, NotFound, Refused
-from batchdeck.core.model.ask import Ask, AskState
+from batchdeck.core.errors import NotFound, Refused
 from batchdeck.core.model.folder import Folder
 from batchdeck.core.model.hold import DECK, Hold, read_hold_name
-from batchdeck.core.model.task import COMPLETED, SETTLED, Status, Task, may_move
+from batchdeck.core.model.task import Status, may_move
 from batchdeck.core.model.turn import (
-    DECIDES_TASK,
-    LIVE,
-    MESSAGE_PRIORITY,
     Trigger,
-    Turn,
     TurnState,
 )
 from batchdeck.core.store import changes as sql
@@ -206,7 +198,7 @@ def retry(work: Work, command: RetryTask) -> Receipt:
         raise Refused(f"{task.key} has a turn already: #{latest.id} is {latest.state}.")
     asked = open_ask_about(work, task.turn)
     if asked is not None and latest is not None and latest.state is TurnState.LOST:
-        return _answer_lost(work, asked, latest, RETRY, command.by)
+        return answer_about_lost(work, asked, latest, RETRY, command.by)
     if task.status is not Status.FAILED:
         raise Refused(f"{task.key} is {task.status}; only a failed task can be retried.")
     reopen_batch(work, work.state.batches[task.batch], command.by)
@@ -228,117 +220,5 @@ def set_task_status(work: Work, command: SetStatus) -> Receipt:
         return Receipt(accepted=True, message=f"{task.key} is {task.status} already")
     if not may_move(task.status, command.status):
         raise Refused(f"{task.key} cannot go from {task.status} to {command.status}.")
-    task = work.set_status(task.id, command.status, by=command.by)
-    asked = open_ask_about(work, task.turn)
-    if asked is not None and work.state.turns[asked.turn].state is TurnState.LOST:
-        close_ask(work, asked, AskState.CANCELLED, None, command.by)
-    _follow_status(work, task, command.by)
-    finish_batch(work, task.batch)
+    move_task(work, task, command.status, command.by)
     return Receipt(accepted=True, message=f"{task.key} is {task.status}")
-
-
-def _follow_status(work: Work, task: Task, by: str) -> None:
-    members = work.state.sequences.get(f"conversation:{task.conversation}", ())
-    turns = [work.state.turns[member] for member in members]
-    for turn in turns:
-        decides = turn.trigger in DECIDES_TASK
-        if turn.state is not TurnState.QUEUED:
-            if decides and task.status in COMPLETED:
-                _supersede(work, turn.id, by)
-            elif turn.state in LIVE:
-                _move_lane(work, turn.id, task.status)
-        elif not decides:
-            work.requeue_changed(replace(turn, lane=task.status))
-        elif task.status in SETTLED:
-            drop_queued(work, turn, f"{task.status} by {by}")
-        else:
-            blocked = not admits(task, turn.trigger)
-            work.requeue_changed(replace(turn, lane=task.status, blocked=blocked))
-    if task.status in COMPLETED:
-        complete_task(work, task)
-    elif task.status is Status.FAILED:
-        fail_task(work, task, f"set to FAILED by {by}")
-    elif not any(turn.trigger in DECIDES_TASK for turn in turns):
-        _reopen(work, task)
-
-
-def _supersede(work: Work, turn_id: int, by: str) -> None:
-    turn = work.state.turns[turn_id]
-    if turn.state is TurnState.WAITING:
-        end_waiting(work, turn, TurnState.SUPERSEDED, f"done elsewhere, says {by}")
-    else:
-        stop_turn(work, turn, by)
-
-
-def _move_lane(work: Work, turn_id: int, lane: Status) -> None:
-    """A person's status change while a turn runs moves its lane; it stops nothing."""
-    turn = work.state.turns[turn_id]
-    work.scheduler.release_slots(turn)
-    moved = replace(turn, lane=lane)
-    work.scheduler.take(moved)
-    work.put_turn(moved)
-
-
-def _reopen(work: Work, task: Task) -> None:
-    reopen_batch(work, work.state.batches[task.batch])
-    task = work.state.tasks[task.id]
-    if not has_open_turn(work, task):
-        begin_task(work, task)
-
-
-def _answer_lost(work: Work, ask: Ask, turn: Turn, word: str, by: str) -> Receipt:
-    again = answer_lost(work, ask, turn, word, by)
-    if again is None:
-        return Receipt(accepted=True, turn=turn.id, message=f"answered: #{turn.id} has failed")
-    return Receipt(accepted=True, turn=again.id, message=f"answered: #{again.id}")
-
-
-def answer(work: Work, command: AnswerAsk) -> Receipt:
-    """A person's answer: a new turn at the old place, in the same conversation.
-
-    Raises:
-        NotFound: no such open ask.
-        BadInput: not one of the choices.
-    """
-    ask = work.state.asks.get(command.ask)
-    if ask is None:
-        raise NotFound(f"There is no open ask {command.ask}.")
-    if ask.choices and command.answer not in ask.choices:
-        raise BadInput(f"The answer must be one of: {', '.join(ask.choices)}.")
-    turn = work.state.turns[ask.turn]
-    if turn.state is TurnState.LOST:
-        return _answer_lost(work, ask, turn, command.answer, command.by)
-    closed = replace(
-        ask,
-        state=AskState.ANSWERED,
-        answer=command.answer,
-        answered_ms=work.now_ms,
-        answered_by=command.by,
-    )
-    work.put_ask(closed, is_open=False)
-    work.scheduler.vacate(turn)
-    work.put_turn(replace(turn, state=TurnState.SUCCEEDED, ended_ms=work.now_ms))
-    work.emit("turn.finished", turn, state=TurnState.SUCCEEDED, exit_code=0, lane=turn.lane)
-    work.emit("ask.answered", turn, by=command.by, ask=str(ask.id), answer=command.answer)
-    task = None if turn.task is None else work.state.tasks[turn.task]
-    decides = task is not None and turn.trigger in DECIDES_TASK
-    if task is not None and decides and task.status is Status.BLOCKED:
-        task = work.set_status(task.id, Status.READY, by=command.by)
-    following = queue_turn(
-        work,
-        agent=turn.agent,
-        conversation=turn.conversation,
-        trigger=Trigger.ANSWER if decides or task is None else Trigger.REPLY,
-        title=turn.title,
-        task=task,
-        lane=None if task is None else Status.BLOCKED if decides else task.status,
-        folder=turn.folder,
-        target=turn.target,
-        priority=MESSAGE_PRIORITY,
-        position=turn.position,
-        text=command.answer,
-    )
-    if task is not None:
-        work.put_task(replace(work.state.tasks[task.id], turn=following.id))
-    sync_holds(work.scheduler, work.view)
-    return Receipt(accepted=True, turn=following.id, message=f"answered: #{following.id}")

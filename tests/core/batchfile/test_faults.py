@@ -70,8 +70,8 @@ WITH_TASK = [
     ),
     ("max_attempts: 0", "4:15: max_attempts: 0 is too small: expected at least 1"),
     (
-        "reconciliation_interval_seconds: 0",
-        "4:34: reconciliation_interval_seconds: 0 is too small: expected more than 0",
+        "reconciliation_interval_seconds: -1",
+        "4:34: reconciliation_interval_seconds: -1 is too small: expected at least 0",
     ),
     ("budget: {tokens: x}", "4:18: budget.tokens: expected a whole number, not 'x'"),
     ("budget: {token: 1}", "4:10: budget.token: unknown key (did you mean 'tokens'?)"),

@@ -64,8 +64,8 @@ def test_flags_take_the_place_of_the_files_numbers() -> None:
         ({"agent_limits": {"alone": 2}}, "runs one turn at a time"),
         ({"agent_limits": {"alone": None}}, "runs one turn at a time"),
         ({"on_error": OnError.COLLECT}, "collect_to"),
-        ({"reconcile_interval": 0}, "too small"),
-        ({"reconcile_interval": float("nan")}, "too small"),
+        ({"reconcile_interval": -1}, "cannot be"),
+        ({"reconcile_interval": float("nan")}, "cannot be"),
     ],
 )
 def test_flags_out_of_bounds_are_refused(given: dict[str, Any], words: str) -> None:

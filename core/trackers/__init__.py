@@ -1,0 +1,1 @@
+"""What other places say of the tasks' issues, read and never written."""
