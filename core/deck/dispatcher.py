@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import anyio
@@ -28,8 +28,41 @@ Exchange = Callable[[Turn, str], Awaitable[str]]
 """The prompt of an answer, with the exchange so far, for an agent that keeps none itself."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """One attempt that is to be worked on."""
+
+    turn: Turn
+    attempt: str
+    assignment: Assignment
+    control: Control
+    adopt: bool
+
+
+class _Worker:
+    """A task that is done with its attempt, and waits for the next."""
+
+    __slots__ = ("_given", "_job")
+
+    def __init__(self) -> None:
+        self._given = anyio.Event()
+        self._job: _Job
+
+    def take(self, job: _Job) -> None:
+        self._job = job
+        self._given.set()
+
+    async def next_job(self) -> _Job:
+        await self._given.wait()
+        return self._job
+
+
 class Dispatcher:
-    """One task per attempt; the writer decides, this only carries out."""
+    """One worker per attempt; the writer decides, this only carries out.
+
+    A worker is a task that takes the next attempt when it is done with one, for beginning a task
+    costs more than all the rest that is done here for an attempt.
+    """
 
     def __init__(
         self,
@@ -50,6 +83,7 @@ class Dispatcher:
         self._abandoned = False
         self._scope = anyio.CancelScope()
         self._tasks: anyio.abc.TaskGroup | None = None
+        self._idle: list[_Worker] = []
         self.in_flight = anyio.CapacityLimiter(1)
         """A token per attempt that is worked on: a net below the writer's own counting."""
 
@@ -93,7 +127,11 @@ class Dispatcher:
         control = Control(started=lambda process: self._post(Started(turn.id, attempt, process)))
         self.in_flight.acquire_on_behalf_of_nowait(control)
         self._controls[turn.id] = control
-        self._tasks.start_soon(self._attempt, turn, attempt, assignment, control, adopt)
+        job = _Job(turn, attempt, assignment, control, adopt)
+        if self._idle:
+            self._idle.pop().take(job)
+        else:
+            self._tasks.start_soon(self._work, job)
 
     def stop(self, turn: int) -> None:
         """Has a running attempt ended, with all its processes."""
@@ -111,23 +149,30 @@ class Dispatcher:
         for control in self._controls.values():
             control.stop.set()
 
-    async def _attempt(
-        self, turn: Turn, attempt: str, assignment: Assignment, control: Control, adopt: bool
-    ) -> None:
+    async def _work(self, job: _Job) -> None:
+        """Works on one attempt after the other."""
+        while True:
+            await self._attempt(job)
+            worker = _Worker()
+            self._idle.append(worker)
+            job = await worker.next_job()
+
+    async def _attempt(self, job: _Job) -> None:
+        turn, assignment, control = job.turn, job.assignment, job.control
         try:
-            if not adopt and self._before_launch is not None:
+            if not job.adopt and self._before_launch is not None:
                 await self._before_launch(turn)
-            if not adopt and assignment.agent.kind is AgentKind.OPENAI:
+            if not job.adopt and assignment.agent.kind is AgentKind.OPENAI:
                 assignment = replace(assignment, said=await self._said(turn))
-            elif turn.trigger is Trigger.ANSWER and assignment.session is None and not adopt:
+            elif turn.trigger is Trigger.ANSWER and assignment.session is None and not job.adopt:
                 prompt = await self._exchange(turn, assignment.prompt)
                 assignment = replace(assignment, prompt=prompt)
-            outcome = await self._outcome(assignment, control, adopt)
+            outcome = await self._outcome(assignment, control, job.adopt)
         finally:
             if self._controls.get(turn.id) is control:
                 del self._controls[turn.id]
             self.in_flight.release_on_behalf_of(control)
-        self._post(Ended(turn.id, attempt, outcome))
+        self._post(Ended(turn.id, job.attempt, outcome))
 
     async def _outcome(self, assignment: Assignment, control: Control, adopt: bool) -> Outcome:
         kind = assignment.agent.kind

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import uuid
+import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -32,6 +32,8 @@ from batchdeck.core.store.rows import (
     turn_values,
 )
 from batchdeck.core.view import DeckView, IssueMove
+
+ATTEMPT_ID_BYTES = 16
 
 
 @dataclass(slots=True)
@@ -91,7 +93,7 @@ class Work:
 
     def claim(self, turn: Turn, forced: tuple[str, ...] = (), by: str | None = None) -> Turn:
         """Makes a queued turn running; its slots are already taken in the scheduler."""
-        attempt = uuid.uuid4().hex
+        attempt = secrets.token_hex(ATTEMPT_ID_BYTES)
         running = evolve(
             turn,
             state=TurnState.RUNNING,

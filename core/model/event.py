@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+_NO_FIELDS: Mapping[str, Any] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
-    """One thing that happened; `kind` is a stable name such as `turn.claimed`."""
+class Event(NamedTuple):
+    """One thing that happened; `kind` is a stable name such as `turn.claimed`.
+
+    A tuple, for there are seven of them to a turn.
+    """
 
     seq: int
     at_ms: int
@@ -20,7 +24,7 @@ class Event:
     batch: str | None = None
     agent: str | None = None
     by: str | None = None
-    fields: Mapping[str, Any] = field(default_factory=dict)
+    fields: Mapping[str, Any] = _NO_FIELDS
 
     def as_json(self) -> dict[str, Any]:
         """The event as `events --json` prints it; ids are strings."""

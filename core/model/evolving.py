@@ -3,33 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from operator import attrgetter
 from typing import Any, TypeVar
 
 _Value = TypeVar("_Value")
-_Copying = tuple[Callable[[Any], tuple[Any, ...]], tuple[Callable[[Any, Any], None], ...]]
-_known: dict[type, _Copying] = {}
+_Copy = Callable[[Any, Any], None]
+"""Gives the second value, which is empty, the fields of the first."""
+_known: dict[type, _Copy] = {}
+_new = object.__new__
+_set = object.__setattr__
 
 
 def evolve(value: _Value, **changes: Any) -> _Value:
     """As `dataclasses.replace`, for frozen dataclasses with slots and without `__post_init__`.
 
-    Half the time of `replace`: fields are copied by their slots, not through `__init__`. Turns and
-    tasks go through here several times each, so it is felt in how many can be dispatched.
+    A third of the time of `replace`: fields are copied slot by slot, not through `__init__`. Turns
+    and tasks go through here several times each, so it is felt in how many can be dispatched.
     """
     cls = type(value)
-    copying = _known.get(cls)
-    if copying is None:
-        copying = _known[cls] = _copying_for(cls)
-    read, setters = copying
-    new = object.__new__(cls)
-    for store, field in zip(setters, read(value), strict=True):
-        store(new, field)
+    copy = _known.get(cls)
+    if copy is None:
+        copy = _known[cls] = _copy_for(cls)
+    new = _new(cls)
+    copy(value, new)
     for name, field in changes.items():
-        object.__setattr__(new, name, field)
+        _set(new, name, field)
     return new
 
 
-def _copying_for(cls: type) -> _Copying:
+def _copy_for(cls: type) -> _Copy:
+    """A function with one line per slot, as `dataclasses` makes an `__init__`: no loop to run."""
     names: tuple[str, ...] = cls.__slots__  # type: ignore[attr-defined]
-    return attrgetter(*names), tuple(getattr(cls, name).__set__ for name in names)
+    lines = [f"    set_{name}(new, old.{name})" for name in names]
+    setters: dict[str, Any] = {f"set_{name}": getattr(cls, name).__set__ for name in names}
+    exec("\n".join(["def copy(old, new):", *lines]), setters)
+    copy: _Copy = setters["copy"]
+    return copy

@@ -15,7 +15,7 @@ Noted = tuple[int, int, str, int | None, str | None, str | None, str | None, str
 
 def event_from(noted: Sequence[Any]) -> Event:
     """An event from what was noted of it."""
-    return Event(*noted)
+    return Event._make(noted)
 
 
 def events_row(noted: Sequence[Noted]) -> tuple[int, int, int, str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from batchdeck.core.model.event import Event
@@ -60,7 +59,7 @@ def _finished(raw: sqlite3.Connection, event: Event, batch: str) -> Event:
     values = collected(raw, batch)
     if values is not None:
         fields["values"] = values
-    return replace(event, fields=fields)
+    return event._replace(fields=fields)
 
 
 def with_results(raw: sqlite3.Connection, events: Sequence[Event]) -> list[Event]:

@@ -22,6 +22,7 @@ from typing import Any
 
 import anyio
 
+from batchdeck.__main__ import collect_seldom
 from batchdeck.core.agents.demo import DemoAgent
 from batchdeck.core.commands import AddBatch
 from batchdeck.core.deck.opening import open_deck
@@ -35,6 +36,8 @@ from tests.bench.raw import AGENTS, Figure, raw0, raw1, raw3
 from tests.support.builders import batch_spec, demo_agent
 
 CAP = 64
+LOOK_SECONDS = 0.1
+"""How often the view is looked at, as the screens do."""
 BLOCKED_AGENT = "blocked"
 
 
@@ -55,6 +58,7 @@ async def _engine(folder: Path, turns: int, synchronous: str, blocked: int) -> F
         deck.admit()
         view = deck.view
         while view.batches["bench"].state is BatchState.RUNNING:
+            await anyio.sleep(LOOK_SECONDS)
             view = await deck.wait_newer(view.revision)
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
         done = view.task_counts["bench"][Status.DONE]
@@ -90,6 +94,7 @@ def one_round(folder: Path, turns: int, synchronous: str = "FULL") -> Round:
         "raw3": lambda path: raw3(path / "deck.db", turns, synchronous),
         "engine": lambda path: engine(path, turns, synchronous),
     }
+    collect_seldom()  # as the program does
     figures: Round = {}
     for name, run in runs.items():
         place = Path(tempfile.mkdtemp(dir=folder))

@@ -16,6 +16,7 @@ from batchdeck.core.model.turn import TurnState
 from batchdeck.core.view import DeckView
 from batchdeck.tui.app import DeckApp
 from batchdeck.tui.present.usual import usual_words
+from batchdeck.tui.screens import acting
 from batchdeck.tui.screens.busy import BusyScreen
 from batchdeck.tui.screens.compose import ComposeScreen
 from batchdeck.tui.widgets.agent_table import AgentTable
@@ -261,8 +262,11 @@ async def test_the_prompt_shows_the_refusal_until_the_view_has_caught_up() -> No
         await until_shown(pilot, "coder is free", 1.0)
 
 
-async def test_a_late_second_enter_does_not_open_what_lies_below() -> None:
+async def test_a_late_second_enter_does_not_open_what_lies_below(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     deck = busy_deck()
+    monkeypatch.setattr(acting, "ECHO_SECONDS", 600.0)
     async with shown(deck) as (app, pilot):
         app.screen.query_one(TurnTable).move_to(1)
         await pilot.press("m", "x", "enter")
@@ -272,7 +276,7 @@ async def test_a_late_second_enter_does_not_open_what_lies_below() -> None:
         app.simulate_key("enter")
         await pilot.pause(0.1)
         assert len(app.screen_stack) == 1
-        await pilot.pause(0.3)
+        monkeypatch.setattr(acting, "ECHO_SECONDS", 0.0)
         await pilot.press("enter")
         await until_shown(pilot, "running  #1 T-1")
 

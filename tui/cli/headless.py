@@ -21,7 +21,10 @@ from batchdeck.core.text import clean_line
 from batchdeck.core.view import DeckView
 from batchdeck.tui.cli.context import Context, LiveDeck, Opening
 from batchdeck.tui.cli.documents import done_of
-from batchdeck.tui.cli.running import event_clock, print_line
+from batchdeck.tui.cli.running import event_clock, print_lines
+
+LOOKS_PER_SECOND = 20
+"""How often what has happened meanwhile is printed."""
 
 
 class _Run:
@@ -78,6 +81,7 @@ class _Run:
                 return self._exit_code(view)
             with anyio.move_on_after(1.0):
                 await self._arrived.wait()
+                await anyio.sleep(1 / LOOKS_PER_SECOND)
             self._arrived = anyio.Event()
 
     def _over(self, view: DeckView) -> bool:
@@ -116,22 +120,19 @@ class _Run:
 
     async def _print_events(self) -> None:
         events, self._events = self._events, []
-        for event in events:
-            if self._as_json:
-                print_line((await self._whole(event)).as_json())
-            else:
-                self._print_for_people(event)
+        if self._as_json:
+            print_lines([(await self._whole(event)).as_json() for event in events])
+            return
+        view, clock = self._deck.view, event_clock()
+        lines = [clean_line(words, 300) for event in events if (words := _words(event, view))]
+        if lines:
+            click.echo("\n".join(f"{clock} {line}" for line in lines))
 
     async def _whole(self, event: Event) -> Event:
         """A finished batch's event with its results."""
         if event.kind != "batch.finished":
             return event
         return (await self._deck.events(after=event.seq - 1, limit=1))[0]
-
-    def _print_for_people(self, event: Event) -> None:
-        words = _words(event, self._deck.view)
-        if words:
-            click.echo(f"{event_clock()} {clean_line(words, 300)}")
 
 
 def _words(event: Event, view: DeckView) -> str | None:

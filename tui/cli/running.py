@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 import anyio
@@ -237,7 +238,7 @@ def event_clock() -> str:
     return time.strftime("%H:%M:%S")
 
 
-def print_line(document: object) -> None:
-    """One JSON line, flushed: a program waits for it."""
-    sys.stdout.write(json.dumps(document, default=str) + "\n")
+def print_lines(documents: Iterable[object]) -> None:
+    """A JSON line each, flushed: a program waits for them."""
+    sys.stdout.writelines(json.dumps(document, default=str) + "\n" for document in documents)
     sys.stdout.flush()

@@ -20,7 +20,8 @@ from batchdeck.tui.screens.live import LiveScreen
 from batchdeck.tui.widgets.action_bar import ActionBar
 
 Step = Callable[[LimitChange, DeckView], "LimitChange | str"]
-_ECHO_SECONDS = 0.3
+ECHO_SECONDS = 0.3
+"""How long after a dialog has closed a second enter was still meant for it."""
 _SPOKEN = {"limit.raise": ("+ -", "limit")}
 """Two actions that the bar shows as one."""
 
@@ -102,7 +103,7 @@ class ActingScreen(LiveScreen[None]):
         """One step on a limit."""
 
     def action_do(self, action_id: str, key: str = "") -> None:
-        if action_id == "open" and monotonic() - self.deck_app.finished_at < _ECHO_SECONDS:
+        if action_id == "open" and monotonic() - self.deck_app.finished_at < ECHO_SECONDS:
             return  # a second enter that was meant for the dialog
         past = self.deck_app.in_past
         if past and action_id == "back":
