@@ -23,13 +23,20 @@ Point = Literal[
     "tick",
     "finish.before",
     "finish.after",
+    "barrier.before",
+    "barrier.judged",
+    "barrier.after",
     "recover",
     "fenced",
     "found",
 ]
 ON_FINDING: tuple[Point, ...] = ("found",)
 """Reached only where something was completed elsewhere."""
-POINTS: tuple[Point, ...] = tuple(one for one in get_args(Point) if one not in ON_FINDING)
+OF_A_BARRIER: tuple[Point, ...] = ("barrier.before", "barrier.judged", "barrier.after")
+"""Reached only by a batch with a foreach."""
+POINTS: tuple[Point, ...] = tuple(
+    one for one in get_args(Point) if one not in (*ON_FINDING, *OF_A_BARRIER)
+)
 """Those that every batch comes by."""
 
 

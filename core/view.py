@@ -62,9 +62,15 @@ class ItemsStanding:
     """A foreach batch's items at work and begun, against their limits."""
 
     active: int
+    """At work, those that were chosen to begin and wait for a slot included."""
     outstanding: int
-    max_active: int
-    max_outstanding: int
+    """Begun, or chosen to begin, and not ended."""
+    max_active: int | None
+    max_outstanding: int | None
+    chosen: frozenset[int] = frozenset()
+    """Queued turns of items that may begin, or go on after an answer, as far as these go."""
+    closed: bool = False
+    """No item is to begin: the batch has ended or admits nothing more."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)

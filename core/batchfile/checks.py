@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from batchdeck.core.batchfile import templates
 from batchdeck.core.batchfile.document import Document, Loc
 from batchdeck.core.batchfile.faults import shown
+from batchdeck.core.model.foreach import BARRIER_KEY
 
-FOREACH = "foreach"
-"""As a dependency: after the barrier."""
+FOREACH = BARRIER_KEY
+_ITEM = re.compile(r"item-\d+")
 
 
 def check_tasks(document: Document, agents: Collection[str]) -> None:
@@ -53,6 +55,8 @@ def _ids(
             document.fault(("tasks", index, "id"), words)
         elif key == FOREACH and has_foreach:
             document.fault(("tasks", index, "id"), f"{FOREACH!r} stands for the foreach block")
+        elif has_foreach and _ITEM.fullmatch(key):
+            document.fault(("tasks", index, "id"), f"{shown(key)!r} stands for an item")
         else:
             needed = [name for name in _list(task, "depends_on") if isinstance(name, str)]
             ids[key] = index, needed

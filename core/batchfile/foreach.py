@@ -18,6 +18,8 @@ ITEM_NAMES = ("item", "index", "batch")
 _KINDS_OF_ITEMS = ("file", "glob")
 _PATH = re.compile(r"[A-Za-z_][\w-]*(?:\.[A-Za-z_][\w-]*)*")
 _VARIABLE = re.compile(r"[A-Za-z_]\w*")
+_NEEDED_KIND = {"sum": ("number",), "merge": ("json",)}
+"""What a reducer can take."""
 _TEMPLATES = ("title", "folder", "target", "prompt")
 
 
@@ -37,6 +39,25 @@ def check_foreach(document: Document, agents: Collection[str]) -> None:
     _check_writes(document, listed, (*at, "steps"), _is_single(block.get("items")))
 
 
+def check_collect(document: Document) -> None:
+    """Notes a place for records of failures that is missing, or that steps write to."""
+    values = document.values
+    wanted = values.get("collect_to")
+    if values.get("on_error") == "collect" and wanted is None:
+        document.fault(("collect_to",), "missing: on_error: collect needs it")
+    block = values.get("foreach")
+    steps = block.get("steps") if isinstance(block, dict) else None
+    if not isinstance(wanted, str) or not isinstance(steps, list):
+        return
+    if not _PATH.fullmatch(wanted):
+        document.fault(("collect_to",), f"{shown(wanted)!r} is no dotted path")
+    for index, step in enumerate(steps):
+        path = step.get("writes") if isinstance(step, dict) else None
+        if isinstance(path, str) and (path == wanted or _is_above(path, wanted)):
+            loc = ("foreach", "steps", index, "writes")
+            document.fault(loc, f"{shown(path)!r} is where collect_to writes too")
+
+
 def plain_foreach(values: Mapping[str, Any], base: Path) -> Mapping[str, Any]:
     """The checked block as plain data, with absolute paths and defaults filled in."""
     block = {"max_active": 4, "max_outstanding": 20, **values}
@@ -48,6 +69,9 @@ def plain_foreach(values: Mapping[str, Any], base: Path) -> Mapping[str, Any]:
 
 def _check_bounds(document: Document, block: Mapping[str, Any], at: Loc) -> None:
     active, outstanding = block.get("max_active", 4), block.get("max_outstanding", 20)
+    if _whole(active) and active == 0:
+        document.fault((*at, "max_active"), "0 would begin no item: expected 1 or more")
+        return
     if _whole(active) and _whole(outstanding) and outstanding < active:
         key = "max_outstanding" if "max_outstanding" in block else "max_active"
         words = f"max_outstanding ({outstanding}) must be at least max_active ({active})"
@@ -100,8 +124,11 @@ def _check_steps(
         ids.add(str(step.get("id")))
         check_agent_name(document, (*here, "agent"), step.get("agent"), agents)
         for key in _TEMPLATES:
-            check_template(document, (*here, key), step.get(key), names)
+            # where a step works must be known before anything runs
+            known = ITEM_NAMES if key == "folder" else names
+            check_template(document, (*here, key), step.get(key), known)
         _check_keep(document, step.get("keep"), (*here, "keep"), names)
+        _check_root(document, step.get("writes"), (*here, "writes"), names)
 
 
 def _check_keep(document: Document, keep: Any, at: Loc, names: list[str]) -> None:
@@ -114,6 +141,17 @@ def _check_keep(document: Document, keep: Any, at: Loc, names: list[str]) -> Non
         document.fault(at, f"{keep!r} already stands for something else")
     else:
         names.append(keep)
+
+
+def _check_root(document: Document, writes: Any, at: Loc, names: list[str]) -> None:
+    """What an item wrote may be named by its later steps, so it must not hide something else."""
+    if not isinstance(writes, str) or not _PATH.fullmatch(writes):
+        return
+    root = writes.partition(".")[0]
+    if root in ITEM_NAMES:
+        document.fault(at, f"{root!r} already stands for something else")
+    elif root not in names:
+        names.append(root)
 
 
 def _is_single(items: Any) -> bool:
@@ -146,6 +184,10 @@ def _check_writes(
             document.fault(loc, f"{words} (append, merge, sum or last)")
         if any(other == path and how != reducer for other, how in written):
             document.fault(loc, f"{path!r} is written with two reducers")
+        needed = _NEEDED_KIND.get(str(reducer))
+        if needed is not None and step.get("as") not in needed:
+            wanted = " or ".join(f"as: {kind}" for kind in needed)
+            document.fault((*at, index, "reducer"), f"{reducer} needs {wanted}")
         written.append((path, reducer))
 
 

@@ -18,7 +18,8 @@ from batchdeck.core.batchfile.agents import (
 )
 from batchdeck.core.batchfile.checks import check_tasks
 from batchdeck.core.batchfile.document import Document, parse
-from batchdeck.core.batchfile.foreach import check_foreach, plain_foreach
+from batchdeck.core.batchfile.expanding import Expanding
+from batchdeck.core.batchfile.foreach import check_collect, check_foreach, plain_foreach
 from batchdeck.core.batchfile.layers import check_global
 from batchdeck.core.batchfile.schema import BatchBlock, TaskBlock
 from batchdeck.core.batchfile.settings import Settings
@@ -26,7 +27,13 @@ from batchdeck.core.batchfile.source import read_source
 from batchdeck.core.batchfile.wording import validate
 from batchdeck.core.model.agent import Agent
 from batchdeck.core.model.batch import Interrupt
-from batchdeck.core.model.limit import Limit, batch_limit, items_limit, status_limit
+from batchdeck.core.model.limit import (
+    Limit,
+    batch_limit,
+    items_limit,
+    outstanding_limit,
+    status_limit,
+)
 from batchdeck.core.model.spec import BatchSpec, TaskSpec
 from batchdeck.core.text import clean_line
 
@@ -84,8 +91,7 @@ def _check(document: Document, settings: Settings, agents: Collection[str]) -> N
     known = {*(own if isinstance(own, dict) else ()), *settings.agents, *agents}
     check_tasks(document, known)
     check_foreach(document, known)
-    if values.get("on_error") == "collect" and values.get("collect_to") is None:
-        document.fault(("collect_to",), "missing: on_error: collect needs it")
+    check_collect(document)
 
 
 class _Filling:
@@ -103,12 +109,15 @@ class _Filling:
 
     def spec(self) -> BatchSpec:
         block = self._block
-        foreach = self._document.values.get("foreach")
+        given = self._document.values.get("foreach")
+        foreach = plain_foreach(given, self._base) if given else None
+        tasks = tuple(self._tasks())
+        items, folders = self._items(foreach)
         calm = Interrupt.QUIESCE if foreach else Interrupt.CONTINUE
         interval = block.reconciliation_interval_seconds
         return BatchSpec(
             name=self._name,
-            tasks=tuple(self._tasks()),
+            tasks=(*tasks, *items),
             agents=MappingProxyType(self._agents()),
             limits=tuple(self._limits()),
             on_error=block.on_error,
@@ -123,8 +132,19 @@ class _Filling:
             base=str(self._base),
             file=self._file,
             folders=self._settings.folders,
-            foreach=plain_foreach(foreach, self._base) if foreach else None,
+            foreach=foreach,
+            folders_of_steps=folders,
         )
+
+    def _items(
+        self, foreach: Mapping[str, Any] | None
+    ) -> tuple[tuple[TaskSpec, ...], tuple[str, ...]]:
+        """The items as tasks, and the folders of their later steps."""
+        if foreach is None:
+            return (), ()
+        folders = self._settings.folders
+        expanding = Expanding(self._document, foreach, self._name, self._base, folders)
+        return tuple(expanding.tasks()), tuple(expanding.folders)
 
     def _agents(self) -> dict[str, Agent]:
         folders = self._settings.folders
@@ -175,7 +195,9 @@ class _Filling:
         for status, limit in by_status.items():
             yield replace(limit, name=status_limit(self._name, status))
         if block.foreach is not None:
-            yield Limit(items_limit(self._name), block.foreach.max_active, origin=origin)
+            active, outstanding = block.foreach.max_active, block.foreach.max_outstanding
+            yield Limit(items_limit(self._name), active, origin=origin)
+            yield Limit(outstanding_limit(self._name), outstanding, origin=origin)
         if settings.attention is not None:
             yield settings.attention
 

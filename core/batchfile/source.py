@@ -16,17 +16,17 @@ SIZE_LIMIT = 5 * 1024 * 1024
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x84\x86-\x9f\ufffe\uffff]")
 
 
-def read_source(path: Path, name: str | None = None) -> str:
+def read_source(path: Path, name: str | None = None, limit: int = SIZE_LIMIT) -> str:
     """The text of a file, without byte order mark and with newlines alone as line ends.
 
-    `name` is what the file is called in faults; its path where nothing is given.
+    `name` is what the file is called in faults; its path where nothing is given. `limit`: bytes.
 
     Raises:
-        BadInput: there is no such file, it cannot be read, it is no regular file, or is over 5 MB.
+        BadInput: it is missing, cannot be read, is no regular file, or is over the limit.
         BatchFileFaults: it is not UTF-8, or holds control characters.
     """
     called = name or str(path)
-    content = _content(path, called)
+    content = _content(path, called, limit)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -42,7 +42,7 @@ def read_source(path: Path, name: str | None = None) -> str:
     return text
 
 
-def _content(path: Path, called: str) -> bytes:
+def _content(path: Path, called: str, limit: int) -> bytes:
     called = one_line(called, 1000)
     try:
         # without O_NONBLOCK, opening a FIFO would wait for somebody who writes
@@ -54,11 +54,10 @@ def _content(path: Path, called: str) -> bytes:
         os.close(descriptor)
         raise BadInput(f"{called}: not a regular file")
     with open(descriptor, "rb") as file:
-        content = file.read(SIZE_LIMIT + 1)
-    if len(content) > SIZE_LIMIT:
-        raise BadInput(
-            f"{called}: over 5 MB; move what is many into a file of its own (items: {{file: …}})"
-        )
+        content = file.read(limit + 1)
+    if len(content) > limit:
+        hint = "; move what is many into a file of its own (items: {file: …})"
+        raise BadInput(f"{called}: over {limit // 1024**2} MB{hint if limit == SIZE_LIMIT else ''}")
     return content
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from batchdeck.core.agents.adapter import Outcome
 from batchdeck.core.commands import Receipt
 from batchdeck.core.deck.answering import refusal
+from batchdeck.core.deck.committing import carry_out_verdict
 from batchdeck.core.deck.following import follow
 from batchdeck.core.deck.handling.commands import carry_out
 from batchdeck.core.deck.letters import (
@@ -15,6 +16,7 @@ from batchdeck.core.deck.letters import (
     CommandLetter,
     Ended,
     Found,
+    Judged,
     Letter,
     Pulses,
     Started,
@@ -50,6 +52,8 @@ def carry_out_letters(
                 follow(work, letter)
             case Audited():
                 mend(work, letter.found, letter.adopt)
+            case Judged():
+                carry_out_verdict(work, letter)
             case Pulses():
                 work.state.pulses = dict(letter.pulses)
                 work.state.touch("pulses")

@@ -16,6 +16,7 @@ from batchdeck.core.commands import Command, Receipt, Reconcile, StopAll, StopTu
 from batchdeck.core.deck.answering import Answers, closed, refusal
 from batchdeck.core.deck.audit import Violation, violations
 from batchdeck.core.deck.carrying import carry_out_letters
+from batchdeck.core.deck.committing import Barriers
 from batchdeck.core.deck.dispatcher import Dispatcher
 from batchdeck.core.deck.handling.commands import look_up
 from batchdeck.core.deck.letters import Audited, CommandLetter, Ended, Found, Letter, Started
@@ -86,6 +87,7 @@ class Engine:
         self._awaited = 0
         self._due: list[tuple[int, int]] = []
         self._answers = Answers()
+        self.barriers = Barriers()
         self._sweep_at = clock.monotonic() + options.sweep_seconds
         self._writing = False
         self._admitting = False
@@ -246,6 +248,7 @@ class Engine:
             letters = await self._with_history(letters)
             receipts = carry_out_letters(letters, work, self._options)
             self._look_at_due(work)
+            work.choose_items()
             self._admit(work)
             await self._save(work)
         except BatchdeckError as error:
@@ -265,9 +268,12 @@ class Engine:
             self._remember(work, publish=bool(receipts))
             self._answers.give(receipts, self._state, work.now_ms)
             self._launch(work)
+            for call in work.after:
+                call()
         for letter in letters:
             if isinstance(letter, Found):
                 letter.done.set()
+        self.barriers.look(self._state)
 
     async def _with_history(self, letters: list[Letter]) -> list[Letter]:
         """The letters; one about a lost turn with how often crashes interrupted it before."""

@@ -11,6 +11,7 @@ import anyio
 from batchdeck.core.agents.adapter import Outcome
 from batchdeck.core.commands import Command, Receipt
 from batchdeck.core.deck.audit import Violation
+from batchdeck.core.deck.barrier import Verdict
 from batchdeck.core.model.issue import TrackerStanding
 from batchdeck.core.rules.reconciling import Finding
 from batchdeck.core.view import Pulse
@@ -84,4 +85,14 @@ class Found:
     """What follows is on disk, or cannot be."""
 
 
-Letter = CommandLetter | Found | Started | Ended | Pulses | Audited
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What the barrier of a foreach came to, as it stood."""
+
+    batch: str
+    changes: int
+    """How often its items had changed by then; another number makes the verdict void."""
+    verdict: Verdict
+
+
+Letter = CommandLetter | Found | Started | Ended | Pulses | Audited | Judged

@@ -11,6 +11,7 @@ from batchdeck.core.clock import SystemClock
 from batchdeck.core.deck.lock import Holder, holder
 from batchdeck.core.deck.reading import read_page
 from batchdeck.core.deck.restoring import state_from
+from batchdeck.core.deck.results import with_results
 from batchdeck.core.errors import NotFound, StoreError
 from batchdeck.core.executors import runner
 from batchdeck.core.export.record import history, records
@@ -23,8 +24,7 @@ from batchdeck.core.store import rows
 from batchdeck.core.store.connection import read_file
 from batchdeck.core.store.events import read_events
 from batchdeck.core.store.load import load
-from batchdeck.core.store.migrate import version
-from batchdeck.core.store.results import with_results
+from batchdeck.core.store.migrate import migrations, version
 from batchdeck.core.view import DeckView
 
 ENDED_SHOWN = 1_000_000
@@ -109,6 +109,11 @@ def look(paths: DeckPaths) -> Iterator[Look]:
     try:
         if version(raw) == 0:
             raise NotFound(f"The deck at {paths.root} is being made; try again.", code="no_deck")
+        if version(raw) < migrations()[-1].number:
+            raise StoreError(
+                f"The deck at {paths.root} was made by an older batchdeck. Open it once with this "
+                "one (batchdeck, batchdeck run or batchdeck resume): that brings it up to date."
+            )
         yield Look(raw, paths)
     except sqlite3.Error as error:
         raise StoreError(f"{paths.database} cannot be read: {error}.") from error

@@ -104,6 +104,8 @@ async def open_deck(
                 if unclean:
                     _after_unclean_stop(engine, state, found, options)
                 roles.start_soon(take_pulses, engine, paths)
+                roles.start_soon(engine.barriers.run, reader, engine.post)
+                engine.barriers.look(state)
                 roles.start_soon(prune_in_time, reader, Retention.of(options.retention), clock)
             roles.start_soon(engine.run)
             if options.dispatch:

@@ -8,6 +8,7 @@ from batchdeck.core.agents.adapter import Outcome
 from batchdeck.core.deck.blocking import open_ask
 from batchdeck.core.deck.losing import decide_lost
 from batchdeck.core.deck.restoring import sync_holds
+from batchdeck.core.deck.stepping import take_answer
 from batchdeck.core.deck.tasks import decide_task
 from batchdeck.core.deck.turns import put_hold, refresh_next, requeue
 from batchdeck.core.deck.work import Work
@@ -43,7 +44,7 @@ def ended(work: Work, turn_id: int, attempt: str, outcome: Outcome) -> None:
     if outcome.state is TurnState.WAITING and outcome.question is not None:
         _wait_for_answer(work, turn, outcome)
         return
-    final = finish(work, turn, outcome)
+    final = finish(work, turn, take_answer(work, turn, outcome))
     if final.state is TurnState.LOST:
         decide_lost(work, final, outcome)
 

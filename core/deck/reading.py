@@ -9,9 +9,12 @@ from pathlib import Path
 import anyio.to_thread
 
 from batchdeck.core.agents.adapter import Assignment
+from batchdeck.core.deck.barrier import Senseless, Verdict, check_stored, judge
+from batchdeck.core.deck.results import with_results
 from batchdeck.core.deck.state import DeckState
-from batchdeck.core.errors import NotFound
+from batchdeck.core.errors import NotFound, StoreError
 from batchdeck.core.executors import runner
+from batchdeck.core.model.batch import Batch
 from batchdeck.core.model.conversation import Message, Role
 from batchdeck.core.model.event import Event
 from batchdeck.core.model.turn import Turn
@@ -20,7 +23,6 @@ from batchdeck.core.port import OutputPage
 from batchdeck.core.store import rows
 from batchdeck.core.store.connection import Connection
 from batchdeck.core.store.events import read_events
-from batchdeck.core.store.results import with_results
 
 
 class Reader:
@@ -61,6 +63,28 @@ class Reader:
             "SELECT key, fingerprint FROM tasks WHERE batch = ?", (batch,)
         )
         return {row["key"]: row["fingerprint"] for row in found}
+
+    async def judge_barrier(self, batch: Batch) -> Verdict:
+        """What the barrier of a batch comes to, from what is on disk.
+
+        Raises:
+            Senseless: what is stored does not fit together.
+        """
+        return await self._connection.run(lambda raw: judge(raw, batch))
+
+    async def check_foreach(self, batch: Batch) -> None:
+        """Holds what is stored of a batch's foreach against itself.
+
+        Raises:
+            StoreError: it does not fit together; the message says what.
+        """
+        try:
+            await self._connection.run(lambda raw: check_stored(raw, batch))
+        except Senseless as error:
+            raise StoreError(
+                f"{batch.name}: what is stored of its foreach makes no sense: {error}. Nothing was "
+                "changed; restore the deck from a copy, or give the batch another name."
+            ) from None
 
     async def delivered(self, delivery_id: str) -> int | None:
         """The turn that a delivery already made."""

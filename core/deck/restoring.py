@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from batchdeck.core.deck.admitting import (
+    admitted_as_item,
+    choose_items,
+    know_foreaches,
+    restore_items,
+)
 from batchdeck.core.deck.scheduler import Scheduler
 from batchdeck.core.deck.state import KEPT_ENDED, DeckState
+from batchdeck.core.model.batch import Interrupt
 from batchdeck.core.model.evolving import evolve
 from batchdeck.core.model.task import ADMISSIBLE, SETTLED, Status, Task
 from batchdeck.core.model.turn import (
@@ -15,6 +22,7 @@ from batchdeck.core.model.turn import (
     TurnState,
 )
 from batchdeck.core.rules.limits import effective_agent_limit, effective_limit
+from batchdeck.core.rules.quiescing import quiesced
 from batchdeck.core.store.load import Stored
 from batchdeck.core.view import AgentTally, DeckView, IssueMove
 
@@ -43,11 +51,14 @@ def state_from(stored: Stored, deck: str, keep_ended: int = KEPT_ENDED) -> DeckS
     for name, last in stored.last_ids.items():
         setattr(state.next, name, last + 1)
     state.incomplete = stored.incomplete
+    know_foreaches(state, stored.folders.values())
     state.revision = stored.last_ids.get("event", 0)
     for task in stored.tasks:
         state.put_task(task)
     for turn in stored.turns:
         state.put_turn(with_task(turn, state))
+    restore_items(state, stored.item_values)
+    choose_items(state)
     return state
 
 
@@ -92,6 +103,7 @@ def only_limits_left(turn: Turn, state: DeckState, now_ms: int) -> bool:
         and turn.not_before_ms <= now_ms
         and f"turn:{turn.id}" not in state.holds
         and state.first_in_order(turn)
+        and admitted_as_item(turn, state)
     )
 
 
@@ -122,10 +134,15 @@ def sync_limits(scheduler: Scheduler, view: DeckView) -> None:
 
 
 def sync_holds(scheduler: Scheduler, view: DeckView) -> None:
-    """Closes what is held, and the whole deck while it drains or too many turns wait."""
+    """Closes what is held or quiesces, and the whole deck while it drains or too many wait."""
     attention = effective_limit(view, "attention")
     overloaded = attention is not None and view.waiting >= attention
     scheduler.set_closed("global", "deck" in view.holds or view.draining or overloaded)
+    asked = quiesced(view.asks.values(), view.turns, view.batches)
+    for name, batch in view.batches.items():
+        if batch.interrupt is Interrupt.QUIESCE:
+            what = f"batch:{name}"
+            scheduler.set_closed(what, name in asked or what in view.holds)
     for what in view.holds:
         kind, _, name = what.partition(":")
         if kind in ("agent", "batch"):

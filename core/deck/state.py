@@ -8,17 +8,20 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from batchdeck.core.deck.items import Items
 from batchdeck.core.deck.next_ids import NextIds
 from batchdeck.core.model.agent import Agent
 from batchdeck.core.model.ask import Ask
 from batchdeck.core.model.batch import Batch, BatchState
 from batchdeck.core.model.blocker import Blocker, BlockerState
 from batchdeck.core.model.conversation import Conversation
+from batchdeck.core.model.folder import Folder
 from batchdeck.core.model.hold import Hold
 from batchdeck.core.model.issue import TrackerStanding
 from batchdeck.core.model.limit import DEFAULT_AGENT_CAP, DEFAULT_GLOBAL_CAP, Limit
 from batchdeck.core.model.task import Status, Task
 from batchdeck.core.model.turn import DECIDES_TASK, ENDED, LIVE, Turn, TurnState
+from batchdeck.core.rules.quiescing import quiesced
 from batchdeck.core.rules.standing import limit_names
 from batchdeck.core.view import AgentTally, DeckView, IssueMove, Pulse
 
@@ -68,6 +71,10 @@ class DeckState:
     folders: dict[str, int] = field(default_factory=dict)
     """Row ids of known folders by key."""
     defined_folders: dict[str, str] = field(default_factory=dict)
+    foreaches: dict[str, Items] = field(default_factory=dict)
+    """By batch, for those with a foreach."""
+    places: dict[str, Folder] = field(default_factory=dict)
+    """Identities of folders by path, where later steps of items may work."""
     pulses: dict[int, Pulse] = field(default_factory=dict)
     next: NextIds = field(default_factory=NextIds)
     draining: bool = False
@@ -125,6 +132,10 @@ class DeckState:
             if before is not None:
                 self._leave_sequences(turn)
             self._keep_recent(turn.id)
+        if turn.batch in self.foreaches and turn.task is not None:
+            task = self.tasks[turn.task]
+            if task.index is not None:
+                self.foreaches[turn.batch].note_turn(turn, task)
         self._stale.add("turns")
         return before
 
@@ -231,7 +242,7 @@ class DeckState:
         counts = self.task_counts.get(task.batch)
         if counts is None:
             counts = self.task_counts[task.batch] = {}
-        if before is not None:
+        if before is not None and not task.barrier:
             self.task_counts[before.batch][before.status] -= 1
         if before is not None and before.batch != task.batch:
             del self.task_ids[before.batch, before.key]
@@ -240,8 +251,11 @@ class DeckState:
         if before is None:
             for parent in task.depends_on:
                 self.children.setdefault(parent, []).append(task.id)
-        counts[task.status] = counts.get(task.status, 0) + 1
+        if not task.barrier:
+            counts[task.status] = counts.get(task.status, 0) + 1
         self.tasks[task.id] = task
+        if task.batch in self.foreaches and task.index is not None:
+            self.foreaches[task.batch].note_task(task)
         self._stale.add("tasks")
         return before
 
@@ -264,6 +278,8 @@ class DeckState:
             return "draining"
         if "deck" in self.holds:
             return "held"
+        if self.asks and quiesced(self.asks.values(), self.turns, self.batches):
+            return "quiescing"
         if any(batch.state is BatchState.RUNNING for batch in self.batches.values()):
             return "running"
         return "running" if self.live or self.counts.get(TurnState.QUEUED) else "idle"
@@ -323,6 +339,7 @@ class DeckState:
             elsewhere=kept("elsewhere", self.elsewhere),
             issue_moves=kept("issue_moves", self.issue_moves),
             pulses=kept("pulses", self.pulses),
+            items={name: items.standing for name, items in self.foreaches.items()},
             draining=self.draining,
             max_parallel_cap=self.max_parallel_cap,
             parallelism_limit_cap=self.parallelism_limit_cap,

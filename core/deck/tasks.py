@@ -5,7 +5,9 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
+from batchdeck.core.deck.barrier import has_passed, is_refused
 from batchdeck.core.deck.restoring import settled
+from batchdeck.core.deck.stepping import goes_on, next_step, place_of
 from batchdeck.core.deck.turns import drop_queued, queue_turn
 from batchdeck.core.deck.work import Work
 from batchdeck.core.model.batch import Batch, BatchState, OnError
@@ -23,12 +25,16 @@ def decide_task(work: Work, turn: Turn, task: Task) -> None:
     """What the end of a turn that decides its task means for the task, and for its batch."""
     if _decided_by_its_issue(work, task):
         pass  # what was decided outside wins over what the worker says later
+    elif goes_on(work, turn, task):
+        next_step(work, turn, task)
     elif turn.state in (TurnState.SUCCEEDED, TurnState.SUPERSEDED):
         if task.status not in COMPLETED:
             task = work.set_status(task.id, Status.DONE, turn=turn.id)
         if turn.state is TurnState.SUPERSEDED:
             work.state.elsewhere[task.id] = None
             work.state.touch("elsewhere")
+        if task.index is not None:
+            work.state.foreaches[task.batch].forget(task.id)
         complete_task(work, task)
     elif turn.state in _FAILURES:
         _fail_attempt(work, turn, task)
@@ -68,6 +74,8 @@ def _set_back(work: Work, turn: Turn, task: Task) -> None:
         position=turn.position,
         held_by=(turn.error or "").removeprefix("stopped by ") or "operator",
     )
+    if task.step:
+        work.repeat_step(again)
     work.put_task(evolve(task, turn=again.id))
 
 
@@ -94,6 +102,8 @@ def _fail_attempt(work: Work, turn: Turn, task: Task) -> None:
         position=turn.position,
         not_before_ms=work.now_ms + backoff_ms(attempts),
     )
+    if task.step:
+        work.repeat_step(retry)
     work.put_task(evolve(work.state.tasks[task.id], turn=retry.id))
 
 
@@ -190,6 +200,10 @@ def begin_task(
 ) -> Turn:
     """Queues the turn of a task that has none."""
     latest = None if task.turn is None else work.state.turns.get(task.turn)
+    if folder is None:
+        folder = None if latest is None else latest.folder
+    if task.index is not None:
+        folder = place_of(work, task)
     turn = queue_turn(
         work,
         agent=task.agent,
@@ -198,11 +212,13 @@ def begin_task(
         title=task.title,
         task=task,
         lane=task.status if lane is None else lane,
-        folder=folder if latest is None or folder is not None else latest.folder,
+        folder=folder,
         target=task.target,
         priority=task.priority,
         position=None if latest is None else latest.position,
     )
+    if task.step:
+        work.repeat_step(turn)
     work.put_task(evolve(work.state.tasks[task.id], turn=turn.id))
     return turn
 
@@ -230,11 +246,13 @@ def finish_batch(work: Work, name: str) -> None:
     batch = work.state.batches[name]
     if batch.state is not BatchState.RUNNING or work.state.unfinished.get(name):
         return
-    if not batch.stopped_admitting and not settled(work.state, name):
+    if not batch.stopped_admitting and not (
+        has_passed(work.state, name) and settled(work.state, name)
+    ):
         return
     counts = work.state.task_counts.get(name, {})
     failed = counts.get(Status.FAILED, 0)
-    if batch.stopped_admitting:
+    if batch.stopped_admitting or is_refused(work.state, name):
         state = BatchState.FAILED
     else:
         state = BatchState.COMPLETED_WITH_ERRORS if failed else BatchState.COMPLETED

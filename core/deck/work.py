@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from batchdeck.core.deck.admitting import choose_items
 from batchdeck.core.deck.restoring import only_limits_left
 from batchdeck.core.deck.scheduler import Scheduler
 from batchdeck.core.deck.state import DeckState
@@ -84,6 +85,14 @@ class Work:
         self.scheduler.remove(turn.id)
         if turn.state is TurnState.QUEUED and turn.not_before_ms > self.now_ms:
             self.due.append((turn.not_before_ms, turn.id))
+
+    def choose_items(self) -> None:
+        """Lets the scheduler know which items of each foreach may be at work now."""
+        for entered, left in choose_items(self.state):
+            for turn in left:
+                self.scheduler.remove(turn)
+            for turn in entered:
+                self.refresh(self.state.turns[turn])
 
     def requeue_changed(self, turn: Turn) -> None:
         """Takes in a queued turn whose place or lane changed."""
@@ -216,6 +225,20 @@ class Work:
         self.state.conversations[row_id] = found
         self.changes.add(sql.INSERT_CONVERSATION, (row_id, agent, task, None, title, self.now_ms))
         return found
+
+    def hand_over(self, conversation: int, agent: str) -> None:
+        """Lets another agent go on in a conversation; it does not know the session of the one
+        before."""
+        found = self.state.conversations[conversation]
+        if found.agent != agent:
+            self.state.conversations[conversation] = evolve(found, agent=agent, session=None)
+            self.changes.add(sql.HAND_OVER, (agent, conversation))
+
+    def repeat_step(self, turn: Turn) -> None:
+        """Gives a turn that tries an item's later step again the words of that step."""
+        row_id = self.state.next.message
+        self.state.next.message += 1
+        self.changes.add(sql.REPEAT_STEP, (row_id, turn.id, self.now_ms, turn.conversation))
 
     def keep_session(self, conversation: int, session: str) -> None:
         """Remembers the program's own id of a conversation."""

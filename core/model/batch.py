@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from batchdeck.core.model.foreach import Foreach
+
 
 class BatchState(StrEnum):
     RUNNING = "running"
@@ -38,6 +40,17 @@ INBOX = "inbox"
 
 
 @dataclass(frozen=True, slots=True)
+class Commit:
+    """What a barrier committed, once and for good."""
+
+    items: int
+    """Items whose writes are the batch's values now."""
+    patches: int
+    digest: str
+    """Of these writes in item order, so that other rows are found out."""
+
+
+@dataclass(frozen=True, slots=True)
 class Batch:
     """A batch as the engine and the screen know it."""
 
@@ -57,3 +70,8 @@ class Batch:
     ended_ms: int | None = None
     stopped_admitting: bool = False
     """`on_error: fail` has seen a failure: nothing new starts."""
+    foreach: Foreach | None = None
+    committed: Commit | None = None
+    """What the barrier of its foreach committed; None: nothing yet."""
+    broken: str | None = None
+    """What does not make sense in its stored foreach; then nothing of it is touched."""

@@ -44,7 +44,13 @@ def agent_limit(agent: str) -> str:
 
 
 def items_limit(batch: str) -> str:
+    """Items of a foreach at work."""
     return f"items:{batch}"
+
+
+def outstanding_limit(batch: str) -> str:
+    """Items of a foreach that have begun and not ended."""
+    return f"items:{batch}/outstanding"
 
 
 _WHOLE = re.compile(r"\d{1,9}")

@@ -27,11 +27,19 @@ class TaskSpec:
     """An absolute path, or the name of a folder that the deck defines."""
     priority: int = 0
     issue: str | None = None
+    index: int | None = None
+    """Of an item of a foreach: its place, from 0."""
+    item: str | None = None
+    """Of an item: its value as JSON."""
+    steps: str = ""
+    """Of an item: what its steps are, as a short text that differs when they do."""
+    barrier: bool = False
+    """It stands for the barrier of the foreach."""
 
     @property
     def fingerprint(self) -> tuple[object, ...]:
         """What must not change once the task has begun."""
-        return (
+        common = (
             self.agent,
             self.title,
             self.prompt,
@@ -40,6 +48,7 @@ class TaskSpec:
             self.folder,
             self.issue,
         )
+        return common if self.index is None else (*common, self.item, self.steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,4 +77,7 @@ class BatchSpec:
     folders: Mapping[str, str] = field(default_factory=dict)
     """Defined names of folders, absolute paths."""
     foreach: Mapping[str, Any] | None = None
-    """The checked `foreach` block as plain data; None where the file has none."""
+    """The checked `foreach` block as plain data; None where the file has none. Its items are
+    among the tasks."""
+    folders_of_steps: tuple[str, ...] = ()
+    """Absolute folders that later steps of items work in."""

@@ -85,6 +85,14 @@ class Task:
     """Attempts that count against `max_attempts`."""
     error: str | None = None
     updated_ms: int = 0
+    index: int | None = None
+    """Its item's place in the foreach, from 0; None: a task of its own."""
+    step: int = 0
+    """Of an item: the step it is at, from 0."""
+    item: str | None = None
+    """Of an item: its value as JSON."""
+    barrier: bool = False
+    """It stands for the barrier of its batch's foreach, and is done when that is committed."""
 
     @property
     def name(self) -> str:

@@ -10,12 +10,15 @@ from batchdeck.core.model.limit import (
     GLOBAL,
     agent_limit,
     batch_limit,
+    items_limit,
+    outstanding_limit,
     status_limit,
 )
-from batchdeck.core.model.turn import LIVE, Turn, TurnState
+from batchdeck.core.model.turn import DECIDES_TASK, LIVE, Turn, TurnState
+from batchdeck.core.rules.items import CANDIDATES, stage_of
 from batchdeck.core.rules.limits import effective_limit
 from batchdeck.core.rules.standing import Standing
-from batchdeck.core.view import DeckView
+from batchdeck.core.view import DeckView, ItemsStanding
 
 
 def evaluate(turn: Turn, view: DeckView, now_ms: int) -> tuple[Gate, ...]:
@@ -73,8 +76,8 @@ def _held(turn: Turn, standing: Standing, now_ms: int) -> Gate:
         reasons.append("not authorised yet")
     if view.draining:
         reasons.append("the deck is draining")
-    elif view.mode == "quiescing":
-        reasons.append("the deck waits for an answer")
+    if turn.batch is not None and turn.batch in standing.quiesced:
+        reasons.append(f"batch {turn.batch} waits for an answer")
     if not reasons:
         return Gate(GateName.HOLD, True)
     return Gate(GateName.HOLD, False, subject="; ".join(reasons), frees="when it is released")
@@ -243,22 +246,30 @@ def _global(turn: Turn, standing: Standing, now_ms: int) -> Gate:
 
 
 def _items(turn: Turn, standing: Standing, now_ms: int) -> Gate | None:
+    """Shut for the turns of items that are not chosen; those of items at work pass."""
     items = None if turn.batch is None else standing.view.items.get(turn.batch)
-    if items is None:
+    task = None if turn.task is None else standing.view.tasks.get(turn.task)
+    if items is None or task is None or task.index is None or turn.trigger not in DECIDES_TASK:
         return None
-    full = items.active >= items.max_active
-    used, limit = (
-        (items.active, items.max_active) if full else (items.outstanding, items.max_outstanding)
-    )
-    is_open = used < limit
-    return Gate(
-        GateName.ITEMS,
-        is_open,
-        subject=turn.batch or "",
-        used=used,
-        limit=limit,
-        frees="" if is_open else "when an item has ended",
-    )
+    stage = stage_of(task, turn)
+    assert turn.batch is not None
+    is_open = stage not in CANDIDATES or turn.id in standing.chosen(turn.batch)
+    used, limit = _items_numbers(items, standing, turn.batch)
+    frees = ""
+    if not is_open:
+        frees = "when an item has ended" if limit else "when its limit is raised: it is closed"
+        frees = "when its batch goes on" if items.closed else frees
+    return Gate(GateName.ITEMS, is_open, subject=turn.batch, used=used, limit=limit, frees=frees)
+
+
+def _items_numbers(items: ItemsStanding, standing: Standing, batch: str) -> tuple[int, int | None]:
+    """Items at work, unless it is the number of those that have begun that leaves no room."""
+    active = effective_limit(standing.view, items_limit(batch))
+    outstanding = effective_limit(standing.view, outstanding_limit(batch))
+    full = active is not None and items.active >= active
+    if full or outstanding is None or items.outstanding < outstanding:
+        return items.active, active
+    return items.outstanding, outstanding
 
 
 def _attention(turn: Turn, standing: Standing, now_ms: int) -> Gate | None:

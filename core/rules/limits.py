@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from batchdeck.core.errors import BadInput
 from batchdeck.core.model.batch import BatchState
-from batchdeck.core.model.limit import ATTENTION, DEFAULT_GLOBAL, GLOBAL, read_status, status_limit
+from batchdeck.core.model.limit import (
+    ATTENTION,
+    DEFAULT_GLOBAL,
+    GLOBAL,
+    items_limit,
+    outstanding_limit,
+    read_status,
+    status_limit,
+)
 from batchdeck.core.view import DeckView
 
 UNSUPPORTED = "agent_parallelism_limit_unsupported"
@@ -43,13 +51,16 @@ def full_limit_name(view: DeckView, name: str) -> str:
     kind, _, rest = name.partition(":")
     if kind == "agent" and rest in view.agents:
         return name
-    if kind in ("batch", "items") and rest in view.batches:
+    if kind == "batch" and rest in view.batches:
+        return name
+    if kind == "items" and rest.removesuffix("/outstanding") in view.items:
         return name
     if kind == "status" and rest:
         return _full_status_name(view, rest)
     raise BadInput(
         f"{name!r} is not a limit. There are global, batch:NAME, status:STATUS, "
-        f"status:BATCH/STATUS, agent:NAME, items:BATCH and attention{_known(view, kind)}.",
+        "status:BATCH/STATUS, agent:NAME, items:BATCH, items:BATCH/outstanding and "
+        f"attention{_known(view, kind)}.",
         code="not_found",
     )
 
@@ -57,7 +68,9 @@ def full_limit_name(view: DeckView, name: str) -> str:
 def _known(view: DeckView, kind: str) -> str:
     if kind == "agent" and view.agents:
         return f"; agents here: {', '.join(sorted(view.agents))}"
-    if kind in ("batch", "items") and view.batches:
+    if kind == "items":
+        return f"; with a foreach: {', '.join(view.items) or 'none'}"
+    if kind == "batch" and view.batches:
         return f"; batches here: {', '.join(view.batches)}"
     return ""
 
@@ -95,6 +108,23 @@ def check_limit(view: DeckView, name: str, value: int | None) -> None:
         _within(name, value, view.max_parallel_cap)
     if name.startswith("agent:"):
         _check_agent_limit(view, name, value)
+    if name.startswith("items:"):
+        _check_items_limit(view, name, value)
+
+
+def _check_items_limit(view: DeckView, name: str, value: int | None) -> None:
+    """More items at work than may have begun is a contradiction, whichever is changed."""
+    batch = name.removeprefix("items:").removesuffix("/outstanding")
+    active, outstanding = items_limit(batch), outstanding_limit(batch)
+    numbers = {key: effective_limit(view, key) for key in (active, outstanding)} | {name: value}
+    most, begun = numbers[active], numbers[outstanding]
+    if begun is None or value is None or (most is not None and most <= begun):
+        return
+    shown = "none" if most is None else most
+    raise BadInput(
+        f"{name}: {value} would leave {shown} items at work and {begun} that may have begun. "
+        f"Change {outstanding if name == active else active} first."
+    )
 
 
 def _within(name: str, value: int, cap: int) -> None:

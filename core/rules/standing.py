@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
 
-from batchdeck.core.model.limit import GLOBAL, agent_limit, batch_limit, status_limit
+from batchdeck.core.model.limit import (
+    GLOBAL,
+    agent_limit,
+    batch_limit,
+    items_limit,
+    outstanding_limit,
+    status_limit,
+)
 from batchdeck.core.model.task import Status
 from batchdeck.core.model.turn import Turn
 from batchdeck.core.rules.folders import overlaps
+from batchdeck.core.rules.items import (
+    OUTSTANDING,
+    Candidate,
+    Stage,
+    candidate,
+    chosen,
+    may_be_chosen,
+    stage_of,
+)
 from batchdeck.core.rules.limits import effective_limit
+from batchdeck.core.rules.quiescing import quiesced
 from batchdeck.core.view import DeckView
 
 
@@ -35,6 +53,8 @@ class Standing:
         self.view = view
         self.running_by = dict(view.running_by)
         self.live = [view.turns[turn] for turn in view.live]
+        self._chosen: dict[str, frozenset[int]] = {}
+        self._quiesced: frozenset[str] | None = None
         self._waiting = [
             turn for id in view.waiting_turns if (turn := view.turns[id]).folder is not None
         ]
@@ -52,6 +72,43 @@ class Standing:
         """Whether nothing more may start under a limit."""
         limit = effective_limit(self.view, name)
         return limit is not None and self.used(name) >= limit
+
+    @property
+    def quiesced(self) -> frozenset[str]:
+        """The batches that wait for a person."""
+        if self._quiesced is None:
+            view = self.view
+            self._quiesced = quiesced(view.asks.values(), view.turns, view.batches)
+        return self._quiesced
+
+    def chosen(self, batch: str) -> frozenset[int]:
+        """The queued turns of a foreach's items that may start as far as its limits go."""
+        found = self._chosen.get(batch)
+        if found is None:
+            found = self._chosen[batch] = self._choose(batch)
+        return found
+
+    def _choose(self, batch: str) -> frozenset[int]:
+        """As the writer chose; anew where the limits are to be others than they are."""
+        view, items = self.view, self.view.items[batch]
+        limits = tuple(
+            effective_limit(view, name) for name in (items_limit(batch), outstanding_limit(batch))
+        )
+        if items.closed or limits == (items.max_active, items.max_outstanding):
+            return items.chosen
+        stages: Counter[Stage] = Counter()
+        candidates: list[Candidate] = []
+        for task in view.tasks.values():
+            if task.batch != batch or task.index is None:
+                continue
+            turn = None if task.turn is None else view.turns.get(task.turn)
+            stage = stage_of(task, turn)
+            stages[stage] += 1
+            if turn is not None and may_be_chosen(stage, turn):
+                candidates.append(candidate(stage, task.index, turn.id))
+        outstanding = sum(stages[stage] for stage in OUTSTANDING)
+        found = chosen(sorted(candidates), stages[Stage.ACTIVE], outstanding, *limits)
+        return frozenset(turn for _, _, turn in found)
 
     def under(self, name: str) -> Iterator[Turn]:
         """The running turns that count under a limit."""

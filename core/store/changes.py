@@ -43,6 +43,17 @@ SAVE_BATCH = (
     + ", ".join(f"{name} = excluded.{name}" for name in BATCH_COLUMNS[2:])
 )
 SAVE_BATCH_PLAN = "UPDATE batches SET budget = ?, foreach = ? WHERE id = ?"
+COMMIT_BARRIER = "UPDATE batches SET committed = ? WHERE id = ? AND committed IS NULL"
+SAVE_ITEM_VALUE = (
+    "INSERT OR REPLACE INTO item_values (task, step, kind, name, reducer, value) "
+    "VALUES (?, ?, ?, ?, ?, ?)"
+)
+ADVANCE_TASK = (
+    "UPDATE tasks SET step = ?, agent = ?, title = ?, target = ?, folder = ?, priority = ? "
+    "WHERE id = ?"
+)
+REPLAN_ITEM = "UPDATE tasks SET item = ? WHERE id = ?"
+HAND_OVER = "UPDATE conversations SET agent = ?, session = NULL WHERE id = ?"
 INSERT_CONVERSATION = (
     "INSERT INTO conversations (id, agent, task, session, title, created_ms) "
     "VALUES (?, ?, ?, ?, ?, ?)"
@@ -90,6 +101,13 @@ COPY_MESSAGE = (
     "SELECT ?, conversation, ?, role, text, ? FROM messages WHERE turn = ? AND role = 'operator' "
     "ORDER BY id LIMIT 1"
 )
+REPEAT_STEP = (
+    "INSERT INTO messages (id, conversation, turn, role, text, at_ms) "
+    "SELECT ?, messages.conversation, ?, role, text, ? FROM messages "
+    "JOIN turns ON turns.id = messages.turn WHERE messages.conversation = ? "
+    "AND role = 'operator' AND turns.trigger = 'task' ORDER BY messages.id DESC LIMIT 1"
+)
+"""The words of an item's latest step, for a turn that tries it again."""
 INSERT_ATTEMPT = (
     "INSERT INTO attempts (id, turn, number, agent_version, claimed_ms) VALUES (?, ?, ?, ?, ?)"
 )
@@ -124,8 +142,13 @@ _BEFORE_CLAIMS = (
     SAVE_BATCH_PLAN,
     INSERT_CONVERSATION,
     SAVE_SESSION,
+    HAND_OVER,
     INSERT_TASK,
     REPLAN_TASK,
+    REPLAN_ITEM,
+    ADVANCE_TASK,
+    SAVE_ITEM_VALUE,
+    COMMIT_BARRIER,
     MOVE_TASK,
     SAVE_TASK_AGENT,
     SAVE_CONVERSATION_AGENT,
@@ -140,6 +163,7 @@ _BEFORE_CLAIMS = (
     INSERT_TURN,
     INSERT_MESSAGE,
     COPY_MESSAGE,
+    REPEAT_STEP,
     EDIT_MESSAGE,
     INSERT_RECEIPT,
     SAVE_ASK,
@@ -155,7 +179,7 @@ _AFTER_CLAIMS = (
     INSERT_EVENTS,
 )
 
-_CHANGES_ONE_ROW_EACH = frozenset({UPDATE_TURN})
+_CHANGES_ONE_ROW_EACH = frozenset({UPDATE_TURN, COMMIT_BARRIER})
 """A compare-and-set that finds nothing means that memory and disk disagree."""
 
 

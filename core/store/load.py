@@ -56,6 +56,8 @@ class Stored:
     """Rows that nobody can read, as words."""
     unreadable: list[tuple[str, Any]] = field(default_factory=list)
     """Their kinds and ids."""
+    item_values: list[tuple[int, int, str, str, str | None, str]] = field(default_factory=list)
+    """What items that are not done left: task, step, kind, name, reducer, value as JSON."""
     incomplete: set[str] = field(default_factory=set)
     """Batches of which tasks were set aside: they cannot come to their end."""
 
@@ -110,6 +112,7 @@ def _load(raw: sqlite3.Connection, ended_turns: int) -> Stored:
     asks = raw.execute("SELECT * FROM asks WHERE state = 'open' ORDER BY id")
     stored.asks = list(_read("ask", asks, rows.ask_from, stored))
     _read_outside(raw, stored)
+    stored.item_values = [tuple(row) for row in _plain(raw, _ITEM_VALUES)]
     stored.tallies = _tallies(raw)
     for name, table in _LAST_IDS.items():
         stored.last_ids[name] = raw.execute(f"SELECT max(id) FROM {table}").fetchone()[0] or 0
@@ -219,6 +222,11 @@ def _tasks(raw: sqlite3.Connection, stored: Stored) -> list[Task]:
     return list(_read("task", found, task_from, stored))
 
 
+_ITEM_VALUES = (
+    "SELECT task, item_values.step, kind, name, reducer, value FROM item_values "
+    "JOIN tasks ON tasks.id = task WHERE status NOT IN ('DONE', 'MERGED') "
+    "ORDER BY task, item_values.step"
+)
 _KEPT = "WHERE ended_ms IS NULL OR id IN (SELECT turn FROM asks WHERE state = 'open')"
 
 

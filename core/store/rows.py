@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields
-from typing import Any
+from typing import Any, TypeVar
 
 from batchdeck.core.model.agent import Agent, AgentKind, PromptVia
 from batchdeck.core.model.ask import Ask, AskState
-from batchdeck.core.model.batch import Batch, BatchState, Interrupt, OnError
+from batchdeck.core.model.batch import Batch, BatchState, Commit, Interrupt, OnError
 from batchdeck.core.model.blocker import Blocker, BlockerState
 from batchdeck.core.model.conversation import Message, Role
 from batchdeck.core.model.folder import Folder
+from batchdeck.core.model.foreach import Foreach, foreach_from
 from batchdeck.core.model.hold import Hold
 from batchdeck.core.model.limit import Limit
 from batchdeck.core.model.task import Status, Task
 from batchdeck.core.model.turn import Trigger, Turn, TurnState
+from batchdeck.core.text import one_line
 
 # -- turns
 
@@ -154,12 +156,12 @@ def turn_from(row: Sequence[Any], folders: Mapping[int, Folder]) -> Turn:
 
 TASK_COLUMNS = (
     "id key batch title agent prompt status conversation position priority target folder issue "
-    "turn attempts error fingerprint updated_ms"
+    "turn attempts error fingerprint updated_ms item_index step item barrier"
 ).split()
 
 SELECT_TASKS = (
     "SELECT id, key, batch, title, agent, status, conversation, position, priority, target, "
-    "folder, issue, turn, attempts, error, updated_ms FROM tasks"
+    "folder, issue, turn, attempts, error, updated_ms, item_index, step, item, barrier FROM tasks"
 )
 
 
@@ -184,13 +186,18 @@ def task_values(task: Task, prompt: str, fingerprint: str) -> tuple[Any, ...]:
         task.error,
         fingerprint,
         task.updated_ms,
+        task.index,
+        task.step,
+        task.item,
+        int(task.barrier),
     )
 
 
 def task_from(row: Sequence[Any], depends_on: tuple[int, ...]) -> Task:
     """A task from its columns in the order of `SELECT_TASKS`."""
     row_id, key, batch, title, agent, status, conversation, position, priority, *rest = row
-    target, folder, issue, turn, attempts, error, updated_ms = rest
+    target, folder, issue, turn, attempts, error, updated_ms, *of_item = rest
+    index, step, item, barrier = of_item
     return Task(
         id=row_id,
         key=key,
@@ -209,6 +216,10 @@ def task_from(row: Sequence[Any], depends_on: tuple[int, ...]) -> Task:
         attempts=attempts,
         error=error,
         updated_ms=updated_ms,
+        index=index,
+        step=step,
+        item=item,
+        barrier=bool(barrier),
     )
 
 
@@ -241,6 +252,11 @@ def batch_values(batch: Batch) -> tuple[Any, ...]:
 
 
 def batch_from(row: sqlite3.Row) -> Batch:
+    broken: list[str] = []
+    foreach = _stored(broken, "its steps", row["foreach"], _foreach_from)
+    committed = _stored(broken, "its barrier", row["committed"], _commit_from)
+    if committed is not None and foreach is None and not broken:
+        broken.append("its barrier is committed, and it has no foreach")
     return Batch(
         id=row["id"],
         name=row["name"],
@@ -256,7 +272,47 @@ def batch_from(row: sqlite3.Row) -> Batch:
         created_ms=row["created_ms"],
         ended_ms=row["ended_ms"],
         stopped_admitting=bool(row["stopped_admitting"]),
+        foreach=foreach,
+        committed=committed,
+        broken="; ".join(broken) or None,
     )
+
+
+_Read = TypeVar("_Read")
+
+
+def _stored(
+    broken: list[str], what: str, text: str | None, read: Callable[[Any], _Read]
+) -> _Read | None:
+    """What a column of JSON holds; what cannot be read is named, and nothing is made of it."""
+    if text is None:
+        return None
+    try:
+        return read(json.loads(text))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        broken.append(f"{what} cannot be read ({type(error).__name__}: {one_line(str(error), 80)})")
+        return None
+
+
+def _foreach_from(document: Any) -> Foreach:
+    found = foreach_from(document)
+    if not found.steps:
+        raise ValueError("it has no steps")
+    return found
+
+
+def _commit_from(document: Any) -> Commit:
+    items, patches, digest = document["items"], document["patches"], document["digest"]
+    if not all(type(number) is int and number >= 0 for number in (items, patches)):
+        raise ValueError("its counts are none")
+    if not isinstance(digest, str):
+        raise ValueError("its digest is none")
+    return Commit(items, patches, digest)
+
+
+def commit_document(commit: Commit) -> str:
+    """What a barrier committed, as its column holds it."""
+    return json.dumps(asdict(commit))
 
 
 # -- agents

@@ -12,6 +12,7 @@ from batchdeck.core.batchfile.example import DEFAULT_PRESET, PRESETS, example
 from batchdeck.core.batchfile.reading import read_batch
 from batchdeck.core.errors import BadInput, NotFound
 from batchdeck.core.model.agent import AgentKind
+from batchdeck.core.model.foreach import foreach_from
 from batchdeck.core.model.limit import DEFAULT_GLOBAL, GLOBAL, Limit, agent_limit, batch_limit
 from batchdeck.core.model.spec import BatchSpec, TaskSpec
 from batchdeck.core.model.task import ADMISSIBLE
@@ -53,6 +54,8 @@ def read_for(context: Context, file: Path) -> BatchSpec:
     settings = context.settings
     spec = read_batch(file, config=settings, agents=known_agents(context))
     used = {task.agent for task in spec.tasks}
+    if spec.foreach is not None:
+        used |= {step.agent for step in foreach_from(spec.foreach).steps}
     configured = {name: agent for name, agent in settings.agents.items() if name in used}
     return replace(spec, agents={**configured, **spec.agents})
 
@@ -68,8 +71,6 @@ def not_yet(spec: BatchSpec) -> str:
         for agent in spec.agents.values()
         if agent.kind not in RUNNABLE
     ]
-    if spec.foreach is not None:
-        missing.append("it has a foreach")
     if spec.budget is not None:
         missing.append("it has a budget")
     return "; ".join(missing)

@@ -56,6 +56,9 @@ def add_row(work: Work, batch: str, wanted: TaskSpec, position: int) -> Task:
         issue=wanted.issue,
         depends_on=tuple(state.task_ids[batch, key] for key in wanted.depends_on),
         updated_ms=work.now_ms,
+        index=wanted.index,
+        item=wanted.item,
+        barrier=wanted.barrier,
     )
     work.add_task(task, wanted.prompt, fingerprint(wanted))
     return task
@@ -63,7 +66,7 @@ def add_row(work: Work, batch: str, wanted: TaskSpec, position: int) -> Task:
 
 def begin_new(work: Work, task: Task, places: Places) -> None:
     """Queues the turn of a new task, or fails it at once where what it needs has failed."""
-    if task.status in SETTLED:
+    if task.status in SETTLED or task.barrier:
         return
     from_parent = next(
         (

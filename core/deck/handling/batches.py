@@ -16,12 +16,20 @@ from batchdeck.core.deck.handling.adding import (
     reserve_ids,
 )
 from batchdeck.core.deck.handling.agents import contradiction, save_agent
+from batchdeck.core.deck.handling.foreaches import (
+    check_items_may_come,
+    foreach_document,
+    know_barrier,
+    take_in_foreach,
+    with_barrier,
+)
 from batchdeck.core.deck.handling.limits import put_limit
 from batchdeck.core.deck.tasks import begin_task, finish_batch, queued_turns, reopen_batch
 from batchdeck.core.deck.work import Work
 from batchdeck.core.errors import BadInput, NotFound
 from batchdeck.core.model.batch import Batch, BatchState
 from batchdeck.core.model.evolving import evolve
+from batchdeck.core.model.foreach import foreach_from
 from batchdeck.core.model.limit import GLOBAL, Limit, batch_limit
 from batchdeck.core.model.spec import BatchSpec, TaskSpec
 from batchdeck.core.model.task import ADMISSIBLE, SETTLED, Status, Task
@@ -37,7 +45,7 @@ def add_batch(work: Work, command: AddBatch, places: Places, known: Mapping[str,
     Raises:
         BadInput: a begun task changed or is gone, or an agent contradicts another active batch's.
     """
-    spec = command.spec
+    spec = with_barrier(command.spec)
     existing = work.state.batches.get(spec.name)
     _check_agents(work, spec)
     changed = _changed_tasks(work, spec, known) if existing else []
@@ -48,13 +56,15 @@ def add_batch(work: Work, command: AddBatch, places: Places, known: Mapping[str,
             batch=spec.name,
             message=f"{spec.name} is already {existing.state.replace('_', ' ')}.",
         )
+    check_items_may_come(existing, new)
     batch = _batch_row(work, spec, existing)
     work.put_batch(batch)
+    take_in_foreach(work, spec, batch, places)
     work.changes.add(
         sql.SAVE_BATCH_PLAN,
         (
             None if spec.budget is None else json.dumps(dict(spec.budget)),
-            None if spec.foreach is None else json.dumps(spec.foreach),
+            foreach_document(spec),
             batch.id,
         ),
     )
@@ -65,13 +75,21 @@ def add_batch(work: Work, command: AddBatch, places: Places, known: Mapping[str,
         work.changes.add(sql.DEFINE_FOLDER, (name, path))
     _put_limits(work, spec, command.by)
     if existing is None or existing.state is not BatchState.RUNNING:
-        work.emit("batch.started", batch=spec.name, by=command.by, tasks=len(spec.tasks))
+        work.emit("batch.started", batch=spec.name, by=command.by, tasks=len(command.spec.tasks))
     for task in changed:
         _replan(work, spec, task, places)
     _add_tasks(work, spec, new, places)
+    know_barrier(work, spec)
     reached("import")
     finish_batch(work, spec.name)
-    return Receipt(accepted=True, batch=spec.name, message=f"{spec.name}: {len(new)} tasks added.")
+    return Receipt(accepted=True, batch=spec.name, message=f"{spec.name}: {_added(new)} added.")
+
+
+def _added(new: list[TaskSpec]) -> str:
+    items = sum(task.index is not None for task in new)
+    tasks = sum(task.index is None and not task.barrier for task in new)
+    words = [f"{tasks} tasks"] if tasks or not items else []
+    return " and ".join([*words, f"{items} items"] if items else words)
 
 
 def _batch_row(work: Work, spec: BatchSpec, existing: Batch | None) -> Batch:
@@ -92,6 +110,8 @@ def _batch_row(work: Work, spec: BatchSpec, existing: Batch | None) -> Batch:
         file=spec.file,
         prepare=spec.prepare,
         created_ms=created,
+        foreach=None if spec.foreach is None else foreach_from(spec.foreach),
+        committed=None if existing is None else existing.committed,
     )
 
 
@@ -188,6 +208,7 @@ def _replan(work: Work, spec: BatchSpec, wanted: TaskSpec, places: Places) -> No
         folder=wanted.folder,
         issue=wanted.issue,
         depends_on=needs,
+        item=wanted.item,
     )
     work.put_task(task)
     work.changes.add(sql.DROP_DEPENDENCIES, (task.id,))
@@ -208,6 +229,8 @@ def _replan(work: Work, spec: BatchSpec, wanted: TaskSpec, places: Places) -> No
             task.id,
         ),
     )
+    if wanted.index is not None:
+        work.changes.add(sql.REPLAN_ITEM, (wanted.item, task.id))
     folder = folder_of(work, task, places)
     if folder is not None:
         work.know_folder(folder)

@@ -70,7 +70,10 @@ async def look_up(command: Command, state: DeckState, reader: Reader) -> Found:
     if isinstance(command, Send):
         return await _for_message(command, state, reader)
     if isinstance(command, AddBatch):
+        await _check_foreaches(command.spec.name, state, reader)
         return await _for_batch(command, state, reader)
+    if isinstance(command, ResumeBatch):
+        await _check_foreaches(command.batch, state, reader)
     if isinstance(command, PutHold | ReleaseHold):
         kind, name = read_hold_name(command.what)
         return {"folder": await _held_folder(name, state) if kind == "folder" else None}
@@ -95,6 +98,16 @@ async def _check(command: AnswerAsk | AnswerBlocker, state: DeckState) -> None:
     ask = state.asks.get(-1 if asked is None else asked)
     if ask is not None and command.answer is not None:
         await anyio.to_thread.run_sync(check_answer, ask, command.answer)
+
+
+async def _check_foreaches(name: str | None, state: DeckState, reader: Reader) -> None:
+    """
+    Raises:
+        StoreError: what is stored of a batch's foreach makes no sense.
+    """
+    for batch in [state.batches.get(name)] if name is not None else list(state.batches.values()):
+        if batch is not None and (batch.foreach is not None or batch.broken is not None):
+            await reader.check_foreach(batch)
 
 
 async def _held_folder(name: str, state: DeckState) -> Folder:
@@ -122,6 +135,7 @@ async def _for_batch(command: AddBatch, state: DeckState, reader: Reader) -> Fou
     spec = command.spec
     names = {task.folder for task in spec.tasks} | {agent.folder for agent in spec.agents.values()}
     names |= {agent.folder for agent in state.agents.values()}
+    names |= set(spec.folders_of_steps)
     defined = {**state.defined_folders, **spec.folders}
     paths = {defined.get(name, name) for name in names if name is not None}
     return {

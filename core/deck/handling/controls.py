@@ -17,6 +17,7 @@ from batchdeck.core.commands import (
 )
 from batchdeck.core.deck.handling.answers import answer_about_lost
 from batchdeck.core.deck.handling.finding import find_task, find_turn
+from batchdeck.core.deck.handling.foreaches import refuse_barrier, refuse_committed
 from batchdeck.core.deck.losing import RETRY, open_ask_about
 from batchdeck.core.deck.moving import move_task
 from batchdeck.core.deck.outcomes import stop_turn
@@ -191,6 +192,8 @@ def retry(work: Work, command: RetryTask) -> Receipt:
         Refused: it is not failed, or a turn of it has not ended.
     """
     task = find_task(work.state, command.task)
+    refuse_barrier(task)
+    refuse_committed(work, task)
     latest = None if task.turn is None else work.state.turns.get(task.turn)
     if latest is not None and latest.held_by is not None and latest.state is TurnState.QUEUED:
         return _release_turn(work, latest.id, command.by)
@@ -216,6 +219,8 @@ def set_task_status(work: Work, command: SetStatus) -> Receipt:
         Refused: not a legal move.
     """
     task = find_task(work.state, command.task)
+    refuse_barrier(task)
+    refuse_committed(work, task)
     if task.status is command.status:
         return Receipt(accepted=True, message=f"{task.key} is {task.status} already")
     if not may_move(task.status, command.status):

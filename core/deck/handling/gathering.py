@@ -36,6 +36,7 @@ def _ready(work: Work) -> list[Task]:
         task
         for task in work.state.tasks.values()
         if task.status is Status.READY
+        and task.index is None
         and (task.batch == INBOX or batches[task.batch].state is not BatchState.RUNNING)
     ]
 

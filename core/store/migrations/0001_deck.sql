@@ -31,7 +31,7 @@ CREATE TABLE batches (
     created_ms         INTEGER NOT NULL,
     ended_ms           INTEGER,
     stopped_admitting  INTEGER NOT NULL DEFAULT 0,
-    committed          TEXT               -- a foreach's values after its barrier
+    committed          TEXT               -- a foreach's barrier, once it is committed (JSON)
 );
 
 CREATE TABLE folders (

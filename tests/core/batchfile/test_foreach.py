@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from batchdeck.core.batchfile.faults import BatchFileFaults
 from batchdeck.core.batchfile.reading import read_batch
+from batchdeck.core.errors import BadInput
 from batchdeck.core.model.batch import Interrupt
 from batchdeck.core.model.spec import BatchSpec
 
@@ -24,7 +26,7 @@ def read(folder: Path, foreach: str) -> BatchSpec:
 def test_a_foreach_alone_is_a_batch_and_quiesces(tmp_path: Path) -> None:
     spec = read(tmp_path, f"{{items: {TWO}, steps: [{{{STEP}}}]}}")
 
-    assert spec.tasks == ()
+    assert [(task.key, task.index) for task in spec.tasks] == [("item-0", 0), ("item-1", 1)]
     assert spec.interrupt is Interrupt.QUIESCE
     assert spec.foreach == {
         "items": [{"path": "x"}, {"path": "y"}],
@@ -34,13 +36,86 @@ def test_a_foreach_alone_is_a_batch_and_quiesces(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize("kind", ["file: items.jsonl", "file: items.csv", "glob: 'docs/**/*.md'"])
-def test_items_may_come_from_elsewhere(tmp_path: Path, kind: str) -> None:
-    foreach = read(tmp_path, f"{{items: {{{kind}}}, steps: [{{{STEP}}}]}}").foreach
+JSONL = '{"path": "x"}\n\n{"path": "y"}\n'
+CSV = 'path,note\nx,"a, b"\ny,\n'
 
-    assert foreach is not None
-    [path] = foreach["items"].values()
-    assert path.startswith(f"{tmp_path}/")
+
+@pytest.mark.parametrize(
+    ("name", "content", "second"),
+    [("items.jsonl", JSONL, {"path": "y"}), ("items.csv", CSV, {"path": "y", "note": ""})],
+)
+def test_items_may_come_from_a_file(
+    tmp_path: Path, name: str, content: str, second: dict[str, str]
+) -> None:
+    (tmp_path / name).write_text(content)
+    spec = read(tmp_path, f"{{items: {{file: {name}}}, steps: [{{{STEP}}}]}}")
+
+    assert [task.title for task in spec.tasks] == ["x", "y"]
+    assert json.loads(spec.tasks[1].item or "") == second
+
+
+def test_items_may_be_the_files_that_a_pattern_finds_in_the_order_of_their_names(
+    tmp_path: Path,
+) -> None:
+    for name in ("docs/b.md", "docs/deep/a.md", "docs/c.txt"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    steps = "[{id: one, agent: a, prompt: 'Move {{ item.path }}'}]"
+    spec = read(tmp_path, f"{{items: {{glob: 'docs/**/*.md'}}, steps: {steps}}}")
+
+    wanted = [f"Move {tmp_path}/docs/b.md", f"Move {tmp_path}/docs/deep/a.md"]
+    assert [task.prompt for task in spec.tasks] == wanted
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "fault"),
+    [
+        ("items.jsonl", '{"a": 1}\n{"a": }\n', ":2:7: this is no JSON"),
+        ("items.jsonl", "[NaN]\n", ":1:1: NaN is no number"),
+        ("items.jsonl", "1e999\n", ":1:1: a number in it is too large"),
+        ("items.jsonl", "[" * 60 + "]" * 60, ":1:1: this is nested more than 50 levels deep"),
+        ("items.jsonl", "[" * 90_000, ":1:1: this is nested too deeply"),
+        ("items.csv", "a,a\n1,2\n", ":1:1: expected a first line of names"),
+        ("items.csv", "a,b\n1,2\n1,2,3\n", ":3:1: expected 2 values"),
+        ("items.csv", "", ":1:1: expected a first line of names"),
+        ("items.csv", 'a\n"x"y\n', ":2:1: this is no CSV"),
+    ],
+)
+def test_a_fault_of_a_file_of_items_is_placed(
+    tmp_path: Path, name: str, content: str, fault: str
+) -> None:
+    (tmp_path / name).write_text(content)
+
+    with pytest.raises(BatchFileFaults) as refused:
+        read(tmp_path, f"{{items: {{file: {name}}}, steps: [{{{STEP}}}]}}")
+
+    assert str(refused.value.faults[0]).startswith(f"{tmp_path}/{name}{fault}")
+
+
+def test_a_file_of_items_that_is_missing_is_named(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"gone\.csv: cannot be read: No such file"):
+        read(tmp_path, f"{{items: {{file: gone.csv}}, steps: [{{{STEP}}}]}}")
+
+
+def test_failures_are_not_collected_where_items_write(tmp_path: Path) -> None:
+    file = tmp_path / "b.yaml"
+    step = f"{{{STEP}, writes: out.all, reducer: append}}"
+    file.write_text(
+        "agents: {a: {kind: demo}}\non_error: collect\ncollect_to: out\n"
+        f"foreach: {{items: {TWO}, steps: [{step}]}}\n"
+    )
+    with pytest.raises(BatchFileFaults, match=r"'out\.all' is where collect_to writes too"):
+        read_batch(file)
+
+
+def test_an_id_of_an_item_is_no_id_of_a_task(tmp_path: Path) -> None:
+    file = tmp_path / "b.yaml"
+    file.write_text(
+        "agents: {a: {kind: demo}}\ntasks: [{id: item-7, agent: a, prompt: p}]\n"
+        f"foreach: {{items: {TWO}, steps: [{{{STEP}}}]}}\n"
+    )
+    with pytest.raises(BatchFileFaults, match="'item-7' stands for an item"):
+        read_batch(file)
 
 
 def test_one_item_may_write_without_a_reducer(tmp_path: Path) -> None:
@@ -135,8 +210,38 @@ FAULTS = [  # ¦ stands before what is wrong
     ),
     (
         f"{{items: [], steps: [{{{STEP}, writes: a, reducer: last}},"
-        " {id: two, agent: a, prompt: p, writes: ¦a, reducer: sum}]}",
+        " {id: two, agent: a, prompt: p, writes: ¦a, reducer: append}]}",
         "foreach.steps[1].writes: 'a' is written with two reducers",
+    ),
+    (
+        f"{{items: [], max_active: ¦0, steps: [{{{STEP}}}]}}",
+        "foreach.max_active: 0 would begin no item",
+    ),
+    (
+        f"{{items: [], steps: [{{{STEP}, writes: ¦index.a, reducer: last}}]}}",
+        "foreach.steps[0].writes: 'index' already stands for something else",
+    ),
+    (
+        f"{{items: [], steps: [{{{STEP}, writes: a, reducer: ¦sum}}]}}",
+        "foreach.steps[0].reducer: sum needs as: number",
+    ),
+    (
+        f"{{items: [], steps: [{{{STEP}, writes: a, as: text, reducer: ¦merge}}]}}",
+        "foreach.steps[0].reducer: merge needs as: json",
+    ),
+    (
+        f"{{items: [], steps: [{{{STEP}, keep: plan}},"
+        " {id: two, agent: a, prompt: p, folder: ¦'{{ plan }}'}]}",
+        "foreach.steps[1].folder: 'plan' is not defined here",
+    ),
+    (
+        "{items: [{path: x}, {paht: y}], steps: [{id: one, agent: a, prompt: ¦'{{ item.path }}'}]}",
+        "foreach.steps[0].prompt: item 1: 'dict object' has no attribute 'path'",
+    ),
+    (
+        f"{{items: [{{path: x}}, {{paht: y}}], steps: [{{{STEP}, keep: plan}},"
+        " {id: two, agent: a, prompt: ¦'{{ plan.a | upper }}{{ item.path }}'}]}",
+        "foreach.steps[1].prompt: item 1: 'dict object' has no attribute 'path'",
     ),
 ]
 

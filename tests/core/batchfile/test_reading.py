@@ -120,7 +120,7 @@ def test_everything_that_a_batch_file_may_hold_is_read(tmp_path: Path) -> None:
 
 
 def test_tasks_are_read_in_order_and_their_texts_filled_in(tmp_path: Path) -> None:
-    first, second = read(tmp_path, INTERFACE).tasks
+    first, second, *items = read(tmp_path, INTERFACE).tasks
 
     assert (first.title, first.prompt) == ("Begin T0 of docs-migration",) * 2
     assert (first.status, first.priority, first.depends_on) == (Status.READY, 0, ())
@@ -132,6 +132,11 @@ def test_tasks_are_read_in_order_and_their_texts_filled_in(tmp_path: Path) -> No
         3,
         "owner/repo#12",
     )
+    assert [(item.key, item.agent, item.prompt) for item in items] == [
+        ("item-0", "writer", "Plan the move of a.md"),
+        ("item-1", "writer", "Plan the move of b.md"),
+    ]
+    assert {item.folder for item in items} == {f"{tmp_path}/."}
 
 
 def test_agents_of_every_kind_are_read(tmp_path: Path) -> None:
@@ -167,6 +172,7 @@ def test_limits_are_named_and_know_where_they_come_from(tmp_path: Path) -> None:
         "status:docs-migration/READY": (3, "docs.yaml"),
         "status:docs-migration/IN_PROGRESS": (2, "docs.yaml"),
         "items:docs-migration": (4, "docs.yaml"),
+        "items:docs-migration/outstanding": (20, "docs.yaml"),
     }
 
 

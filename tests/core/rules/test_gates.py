@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from batchdeck.core.model.ask import Ask
+from batchdeck.core.model.batch import Batch, Interrupt
 from batchdeck.core.model.gate import CAPACITY, Gate, GateName
 from batchdeck.core.model.hold import Hold
 from batchdeck.core.model.task import Status
@@ -84,16 +85,27 @@ def test_a_hold_of_something_else_is_no_hold(what: str) -> None:
         ({"held_by": "op"}, {}, "this turn, by op"),
         ({"authorised": False}, {}, "not authorised yet"),
         ({}, {"draining": True}, "the deck is draining"),
-        ({}, {"mode": "quiescing"}, "the deck waits for an answer"),
     ],
 )
-def test_held_unauthorised_draining_and_quiescing_all_shut_the_hold_gate(
+def test_held_unauthorised_and_draining_all_shut_the_hold_gate(
     turn_fields: dict[str, Any], view_fields: dict[str, Any], words: str
 ) -> None:
     build = deck()
     gate = gate_of(GateName.HOLD, build.turn("a", **turn_fields), build, **view_fields)
     assert not gate.open
     assert words in gate.subject
+
+
+@pytest.mark.parametrize("interrupt", list(Interrupt))
+def test_an_open_question_holds_a_batch_that_quiesces(interrupt: Interrupt) -> None:
+    build = deck()
+    build.state.batches["docs"] = Batch(id=1, name="docs", interrupt=interrupt)
+    asking = build.turn("a", batch="docs", state=TurnState.WAITING)
+    build.state.asks[1] = Ask(id=1, turn=asking.id, question="?", opened_ms=NOW)
+    gate = gate_of(GateName.HOLD, build.turn("b", batch="docs"), build)
+    assert gate.open == (interrupt is Interrupt.CONTINUE)
+    assert gate.open or gate.subject == "batch docs waits for an answer"
+    assert gate_of(GateName.HOLD, build.turn("b"), build).open
 
 
 def test_several_holds_are_all_named() -> None:
@@ -413,14 +425,18 @@ def test_turns_without_a_folder_never_meet() -> None:
     [
         (ItemsStanding(4, 5, 4, 20), False, (4, 4)),
         (ItemsStanding(3, 20, 4, 20), False, (20, 20)),
-        (ItemsStanding(3, 19, 4, 20), True, (19, 20)),
+        (ItemsStanding(3, 19, 4, 20, frozenset({1})), True, (3, 4)),
     ],
 )
 def test_a_foreach_is_shut_by_its_active_or_by_its_outstanding_items(
     items: ItemsStanding, is_open: bool, numbers: tuple[int, int]
 ) -> None:
     build = deck()
-    gate = gate_of(GateName.ITEMS, build.turn("a", batch="docs"), build, items={"docs": items})
+    build.limit("items:docs", 4)
+    build.limit("items:docs/outstanding", 20)
+    item = build.task("docs", "a", index=0)
+    turn = build.turn("a", batch="docs", task=item.id)
+    gate = gate_of(GateName.ITEMS, turn, build, items={"docs": items})
     assert (gate.open, (gate.used, gate.limit)) == (is_open, numbers)
 
 
@@ -447,7 +463,10 @@ def everything_shut() -> tuple[Turn, DeckView]:
     build.batch("docs", 1)
     build.limit("status:docs/READY", 1)
     build.limit("attention", 0)
+    build.limit("items:docs", 1)
+    build.limit("items:docs/outstanding", 1)
     needed = build.task("docs", "a")
+    item = build.task("docs", "a", index=0)
     shared: dict[str, Any] = {
         "batch": "docs",
         "lane": Status.READY,
@@ -456,7 +475,14 @@ def everything_shut() -> tuple[Turn, DeckView]:
         "folder": folder("/repo"),
     }
     build.running("a", **shared)
-    turn = build.turn("a", held_by="op", not_before_ms=NOW + 1, depends_on=(needed.id,), **shared)
+    turn = build.turn(
+        "a",
+        held_by="op",
+        not_before_ms=NOW + 1,
+        depends_on=(needed.id,),
+        task=item.id,
+        **shared,
+    )
     view = replace(
         build.state.snapshot(NOW),
         budgets={"agent:a": Spending(1, 1, True)},

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,7 +19,7 @@ from batchdeck.core.rules.limits import (
     effective_limit,
     full_limit_name,
 )
-from batchdeck.core.view import DeckView
+from batchdeck.core.view import DeckView, ItemsStanding
 from tests.support.builders import NOW, StateBuilder
 
 
@@ -105,13 +107,50 @@ def test_a_status_is_read_whatever_its_case(name: str) -> None:
         ("agent:coder", "agent:coder"),
         ("batch:docs", "batch:docs"),
         ("items:docs", "items:docs"),
+        ("items:docs/outstanding", "items:docs/outstanding"),
         ("status:READY", "status:docs/READY"),
         ("status:in_progress", "status:docs/IN_PROGRESS"),
         ("status:docs/ready", "status:docs/READY"),
     ],
 )
 def test_a_limit_has_one_full_name_however_it_is_written(written: str, full: str) -> None:
-    assert full_limit_name(view_of("docs"), written) == full
+    assert full_limit_name(with_items(4, 20), written) == full
+
+
+def with_items(active: int | None, outstanding: int | None) -> DeckView:
+    """A deck whose batch docs has a foreach with these limits."""
+    build = deck("docs")
+    build.limit("items:docs", active)
+    build.limit("items:docs/outstanding", outstanding)
+    items = {"docs": ItemsStanding(0, 0, active, outstanding)}
+    return replace(build.state.snapshot(NOW), items=items)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("items:docs", 21, "Change items:docs/outstanding first"),
+        ("items:docs", None, ""),
+        ("items:docs", 20, ""),
+        ("items:docs", 0, ""),
+        ("items:docs/outstanding", 3, "Change items:docs first"),
+        ("items:docs/outstanding", 4, ""),
+        ("items:docs/outstanding", None, ""),
+    ],
+)
+def test_no_more_items_are_at_work_than_may_have_begun(
+    name: str, value: int | None, words: str
+) -> None:
+    if not words:
+        check_limit(with_items(4, 20), name, value)
+        return
+    with pytest.raises(BadInput, match=words):
+        check_limit(with_items(4, 20), name, value)
+
+
+def test_a_batch_without_a_foreach_has_no_items_to_limit() -> None:
+    with pytest.raises(BadInput, match="with a foreach: none"):
+        full_limit_name(view_of("docs"), "items:docs")
 
 
 @pytest.mark.parametrize(

@@ -70,6 +70,10 @@ TASK = Task(
     attempts=2,
     error="broke",
     updated_ms=14,
+    index=3,
+    step=1,
+    item='{"path": "ä.md"}',
+    barrier=True,
 )
 BATCH = Batch(
     id=1,
@@ -178,7 +182,15 @@ def test_no_field_is_at_its_default_in_that_test(value: object) -> None:
         for field in fields(value)  # type: ignore[arg-type]
         if getattr(value, field.name) == field.default
     }
-    assert at_default <= {"state", "ended_ms", "blocked", "depends_on"}
+    assert at_default <= {
+        "state",
+        "ended_ms",
+        "blocked",
+        "depends_on",
+        "foreach",
+        "committed",
+        "broken",
+    }
 
 
 def test_each_state_of_a_turn_has_a_number_of_its_own() -> None:

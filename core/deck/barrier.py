@@ -1,0 +1,125 @@
+"""The barrier of a foreach: judged from what is on disk, committed once, in item order."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from batchdeck.core.deck.state import DeckState
+from batchdeck.core.model.batch import Batch, BatchState, Commit
+from batchdeck.core.model.foreach import Foreach
+from batchdeck.core.model.task import Status
+from batchdeck.core.rules.barrier import Conflict, Patch, check_patches, fold
+from batchdeck.core.store.item_values import Written, read_written
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a barrier came to; exactly one of both is set."""
+
+    commit: Commit | None = None
+    fault: str | None = None
+
+
+class Senseless(Exception):
+    """What is stored of a foreach does not fit together; the message says what."""
+
+
+def is_ripe(state: DeckState, name: str) -> bool:
+    """Whether every item has come to its end, and what they wrote waits to be committed."""
+    items, batch = state.foreaches[name], state.batches[name]
+    return (
+        items.over
+        and batch.committed is None
+        and batch.broken is None
+        and batch.state is BatchState.RUNNING
+        and not batch.stopped_admitting
+        and name not in state.incomplete
+    )
+
+
+def has_passed(state: DeckState, name: str) -> bool:
+    """Whether the batch does not wait for a barrier: there is none, or it is decided."""
+    batch = state.batches[name]
+    return name not in state.foreaches or batch.committed is not None or is_refused(state, name)
+
+
+def is_refused(state: DeckState, name: str) -> bool:
+    """Whether the barrier was judged, and nothing could be committed."""
+    items = state.foreaches.get(name)
+    if items is None or items.barrier is None:
+        return False
+    return state.tasks[items.barrier].status is Status.FAILED
+
+
+def judge(raw: sqlite3.Connection, batch: Batch) -> Verdict:
+    """What the barrier of a batch comes to, from the rows on disk.
+
+    Raises:
+        Senseless: what is stored does not fit together.
+        sqlite3.Error: it cannot be read.
+    """
+    assert batch.foreach is not None
+    written = read_written(raw, batch.name)
+    patches = list(patches_from(written, batch.foreach))
+    try:
+        check_patches(patches)
+        fold(patches)
+    except Conflict as conflict:
+        return Verdict(fault=f"nothing was committed: {conflict}")
+    items = len({one.task for one in written})
+    return Verdict(commit=Commit(items, len(written), digest(written)))
+
+
+def digest(written: Iterable[Written]) -> str:
+    """One short text that differs when anything of what was written does."""
+    found = hashlib.sha256()
+    for one in written:
+        row = (one.index, one.step, one.path, one.reducer, one.value)
+        found.update(json.dumps(row).encode() + b"\n")
+    return found.hexdigest()[:32]
+
+
+def patches_from(written: Iterable[Written], plan: Foreach) -> Iterable[Patch]:
+    """Stored writes as patches, each held against the plan.
+
+    Raises:
+        Senseless: one is not what its step writes, or is no value.
+    """
+    for one in written:
+        what = f"what item {one.index} wrote at step {one.step + 1}"
+        if not 0 <= one.step < len(plan.steps):
+            raise Senseless(f"{what}: there are {len(plan.steps)} steps")
+        step = plan.steps[one.step]
+        if (step.writes, step.reducer) != (one.path, one.reducer):
+            raise Senseless(f"{what} is for {one.path!r}, and the step writes {step.writes!r}")
+        try:
+            value = json.loads(one.value)
+        except ValueError:
+            raise Senseless(f"{what} cannot be read") from None
+        yield Patch(one.index, one.step, one.path, value, one.reducer)
+
+
+def check_stored(raw: sqlite3.Connection, batch: Batch) -> None:
+    """Holds what is stored of a foreach against itself; changes nothing.
+
+    Raises:
+        Senseless: it does not fit together.
+    """
+    if batch.broken is not None:
+        raise Senseless(batch.broken)
+    if batch.foreach is None:
+        return
+    written = read_written(raw, batch.name)
+    for _ in patches_from(written, batch.foreach):
+        pass
+    if batch.committed is None:
+        return
+    if batch.committed.patches != len(written):
+        number, now = batch.committed.patches, len(written)
+        raise Senseless(f"{number} writes were committed, and {now} are there")
+    if batch.committed.digest != digest(written):
+        raise Senseless("what was committed is not what is there")

@@ -1,0 +1,93 @@
+"""Where an item of a foreach stands, and which items may be at work: in item order, all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from enum import Enum, auto
+
+from batchdeck.core.model.task import COMPLETED, Status, Task
+from batchdeck.core.model.turn import LIVE, Trigger, Turn, TurnState
+
+
+class Stage(Enum):
+    """How an item counts against the limits of its foreach."""
+
+    UNBEGUN = auto()
+    """Its first turn is queued."""
+    RETURNING = auto()
+    """Begun, and back from a person: it goes before those that have not begun."""
+    ACTIVE = auto()
+    """At work, or waiting for a slot."""
+    WAITING = auto()
+    """A person is to answer."""
+    IDLE = auto()
+    """Not to be started as it is."""
+    OVER = auto()
+
+
+OUTSTANDING = (Stage.ACTIVE, Stage.RETURNING, Stage.WAITING)
+CANDIDATES = frozenset({Stage.RETURNING, Stage.UNBEGUN})
+
+
+def stage_of(task: Task, turn: Turn | None) -> Stage:
+    """The stage of an item. `turn`: its latest turn that decides it, where that is known."""
+    if task.status in COMPLETED:
+        return Stage.OVER
+    if turn is not None and turn.ended_ms is not None:
+        turn = None
+    if turn is not None and turn.state in LIVE:
+        return Stage.ACTIVE
+    if task.status is Status.FAILED:
+        if turn is None:
+            return Stage.OVER
+        return Stage.ACTIVE if task.attempts else Stage.RETURNING
+    if task.status is Status.BLOCKED:
+        return Stage.WAITING
+    if task.status is Status.IN_PROGRESS:
+        return Stage.ACTIVE
+    if turn is None or task.status is Status.BACKLOG:
+        return Stage.IDLE
+    if task.step == 0 and turn.trigger is Trigger.TASK:
+        return Stage.UNBEGUN
+    return Stage.RETURNING
+
+
+def may_be_chosen(stage: Stage, turn: Turn | None) -> bool:
+    """Whether an item could be put to work if there were room."""
+    return (
+        stage in CANDIDATES
+        and turn is not None
+        and turn.state is TurnState.QUEUED
+        and turn.held_by is None
+        and not turn.blocked
+    )
+
+
+Candidate = tuple[int, int, int]
+"""`(0 for one that returns, else 1; item's index; turn)`: they are put to work in this order."""
+
+
+def candidate(stage: Stage, index: int, turn: int) -> Candidate:
+    return (0 if stage is Stage.RETURNING else 1, index, turn)
+
+
+def chosen(
+    candidates: Iterable[Candidate],
+    active: int,
+    outstanding: int,
+    max_active: int | None,
+    max_outstanding: int | None,
+) -> Iterator[Candidate]:
+    """Those of the candidates, given in order, that may be at work beside `active` others.
+
+    One that returns is outstanding already; one that has not begun becomes so.
+    """
+    for one in candidates:
+        if max_active is not None and active >= max_active:
+            return
+        begins = one[0] == 1
+        if begins and max_outstanding is not None and outstanding >= max_outstanding:
+            return
+        active += 1
+        outstanding += begins
+        yield one
