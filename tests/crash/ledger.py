@@ -126,11 +126,18 @@ def _check_order(load: Workload, lines: list[Line], found: Findings) -> None:
             found.out_of_order.append(target)
 
 
+_LIVE = "SELECT count(*) FROM turns WHERE state BETWEEN 1 AND 2"
+
+
 def _check_file(load: Workload, found: Findings) -> None:
     with contextlib.closing(sqlite3.connect(load.deck / "deck.db")) as raw:
         answer = [row[0] for row in raw.execute("PRAGMA integrity_check")]
         if answer != ["ok"]:
             found.broken.append(f"integrity: {answer[0]}")
-        live = raw.execute("SELECT count(*) FROM turns WHERE state BETWEEN 1 AND 2").fetchone()[0]
+        try:
+            live = raw.execute(_LIVE).fetchone()[0]
+        except sqlite3.OperationalError as error:
+            found.broken.append(f"the deck was never set up: {error}")
+            return
         if live:
             found.broken.append(f"{live} turns still running in the database")

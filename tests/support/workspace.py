@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -25,8 +26,15 @@ from batchdeck.tui.cli.documents import status_document
 
 PROGRAM = Path(__file__).parent / "scripted_agent.py"
 COMMAND = Path(sys.executable).parent / "batchdeck"
-PATIENCE = 20.0
-"""Seconds after which a condition is taken never to come true."""
+CHANGED_COPY = (
+    {"PYTHONPATH": os.environ["PYTHONPATH"]}
+    if os.environ.get("BATCHDECK_PROGRAM") == "module"
+    else {}
+)
+"""Where the program is found when these tests are run on a changed copy of it."""
+PATIENCE = 6.0 if CHANGED_COPY else 20.0
+"""Seconds after which a condition is taken never to come true; a copy with a fault is expected to
+run into it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +81,7 @@ class Workspace:
             "LANG": "C.UTF-8",
             "TERM": "xterm-256color",
             "USER": "operator",
+            **CHANGED_COPY,
         }
         self._started: list[subprocess.Popen[bytes]] = []
 
