@@ -47,7 +47,9 @@ import pathlib, runpy, sys, importlib, batchdeck.core
 root = pathlib.Path(batchdeck.core.__file__).parent
 for path in sorted(root.rglob("*.py")):
     parts = path.relative_to(root).with_suffix("").parts
-    if "_package" not in parts and parts[-1] not in ("__init__", "client", "openai"):
+    if "_package" in parts or parts[-1] in ("client", "openai", "asking", "forge"):
+        continue
+    if parts[-1] != "__init__":
         importlib.import_module(".".join(("batchdeck.core", *parts)))
 print([name for name in ("textual", "rich", "click") if name in sys.modules])
 """

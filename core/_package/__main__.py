@@ -60,10 +60,12 @@ class _Root:
         from batchdeck.core.agents.demo import DemoAgent
         from batchdeck.core.agents.preparing import Preparation
         from batchdeck.core.batchfile.settings import read_settings
+        from batchdeck.core.clock import SystemClock
         from batchdeck.core.deck.opening import open_deck
         from batchdeck.core.deck.options import DeckOptions
         from batchdeck.core.executors.local import LocalExecutor
         from batchdeck.core.model.agent import AgentKind
+        from batchdeck.core.trackers.choosing import trackers
 
         settings = read_settings(paths.root)
         if opening.dispatch:
@@ -90,13 +92,16 @@ class _Root:
             AgentKind.OPENAI: chat,
         }
         prepare = Preparation(executor).carry_out
+        clock = SystemClock()
+        tracker = trackers(settings.tracker, self._environment, clock)
         try:
-            async with open_deck(paths, options, adapters, prepare=prepare) as deck:
+            async with open_deck(paths, options, adapters, clock, prepare, tracker) as deck:
                 gc.freeze()  # what was loaded stays: it need not be looked through again and again
                 yield deck
         finally:
             with anyio.CancelScope(shield=True):
                 await chat.close()
+                await tracker.close()
 
     def look(self, paths: DeckPaths) -> Any:
         from batchdeck.core.deck.looking import look

@@ -9,7 +9,7 @@ from batchdeck.core.deck.blocking import open_ask
 from batchdeck.core.deck.losing import decide_lost
 from batchdeck.core.deck.restoring import sync_holds
 from batchdeck.core.deck.stepping import take_answer
-from batchdeck.core.deck.tasks import decide_task
+from batchdeck.core.deck.tasks import STOPPED_BY, decide_task
 from batchdeck.core.deck.turns import put_hold, refresh_next, requeue
 from batchdeck.core.deck.work import Work
 from batchdeck.core.model.ask import Ask, AskState
@@ -173,7 +173,7 @@ def stop_turn(work: Work, turn: Turn, by: str, why: str = "") -> Turn:
         return end_waiting(work, turn, TurnState.CANCELLED, why or f"cancelled by {by}")
     if turn.state is TurnState.STOPPING:
         return turn
-    stopping = evolve(turn, state=TurnState.STOPPING, error=why or f"stopped by {by}")
+    stopping = evolve(turn, state=TurnState.STOPPING, error=why or f"{STOPPED_BY}{by}")
     work.put_turn(stopping)
     work.stops.append(turn.id)
     return stopping

@@ -18,6 +18,9 @@ from batchdeck.core.model.turn import DECIDES_TASK, Trigger, Turn, TurnState
 
 LONGEST_BACKOFF_SECONDS = 300
 
+STOPPED_BY = "stopped by "
+"""How the error of a turn begins that a person stopped."""
+
 _FAILURES = frozenset({TurnState.FAILED, TurnState.INCOMPLETE})
 
 
@@ -56,7 +59,10 @@ def _decided_by_its_issue(work: Work, task: Task) -> bool:
 
 
 def _set_back(work: Work, turn: Turn, task: Task) -> None:
-    """Stopped while it ran: READY, and held, so that it does not start again by itself."""
+    """Stopped while it ran: READY, and held, so that it does not start again by itself.
+
+    One that was ended because it was done elsewhere, and is wanted again since, is not held.
+    """
     if task.status in SETTLED:
         return
     task = work.set_status(task.id, Status.READY, turn=turn.id, error=turn.error)
@@ -72,11 +78,17 @@ def _set_back(work: Work, turn: Turn, task: Task) -> None:
         target=turn.target,
         priority=turn.priority,
         position=turn.position,
-        held_by=(turn.error or "").removeprefix("stopped by ") or "operator",
+        held_by=_stopper(turn),
     )
     if task.step:
         work.repeat_step(again)
     work.put_task(evolve(task, turn=again.id))
+
+
+def _stopper(turn: Turn) -> str | None:
+    """Who stopped a turn; None: it was ended because of what happened elsewhere."""
+    said = turn.error or STOPPED_BY
+    return said.removeprefix(STOPPED_BY) or "operator" if said.startswith(STOPPED_BY) else None
 
 
 def _fail_attempt(work: Work, turn: Turn, task: Task) -> None:

@@ -10,12 +10,17 @@ from batchdeck.core.errors import BadInput
 from batchdeck.core.model.batch import Batch, BatchState
 from batchdeck.core.model.blocker import Blocker, BlockerState
 from batchdeck.core.model.issue import IssueFact, IssueRef, IssueState, read_issue
-from batchdeck.core.model.task import COMPLETED, Status, Task
-from batchdeck.core.model.turn import DECIDES_TASK, ENDED
+from batchdeck.core.model.task import COMPLETED, Status, Task, may_move
+from batchdeck.core.model.turn import DECIDES_TASK, ENDED, TurnState
 from batchdeck.core.view import DeckView
 
-_NOT_DONE = ("not_planned", "duplicate")
-"""Reasons of a closed issue that mean: nobody is to do this."""
+_MEANINGS = {
+    None: Status.DONE,
+    "completed": Status.DONE,
+    "not_planned": Status.FAILED,
+    "duplicate": Status.FAILED,
+}
+"""What the reason of a closed issue means for its task: done, or nobody is to do it."""
 
 
 class FindingKind(StrEnum):
@@ -83,6 +88,9 @@ def local_findings(view: DeckView, tasks: Iterable[Task]) -> list[Finding]:
     found = []
     for task in tasks:
         if task.status in COMPLETED:
+            latest = view.turns.get(task.turn or 0)
+            if latest is not None and latest.state is TurnState.STOPPING:
+                continue
             why = f"{task.key} is {task.status}"
             found.append(Finding(FindingKind.DONE, task.id, task.status, task.turn, why=why))
         elif task.status is Status.BLOCKED and _all_closed(blockers.get(task.id, ())):
@@ -150,14 +158,16 @@ def _of_issue(view: DeckView, task: Task, ref: IssueRef, fact: IssueFact) -> Fin
         and (task.status, task.updated_ms) == (known.status, known.moved_ms)
     )
     if fact.state is IssueState.OPEN:
-        if not settled_by_it or known is None:
+        latest = view.turns.get(task.turn or 0)
+        still_ending = latest is not None and latest.ended_ms is None
+        if not settled_by_it or known is None or still_ending:
             return None
         event = f"reopened after {known.event}"
         return _issue_finding(task, Status.READY, event, f"{ref.words} was opened again")
     if settled_by_it or (known is not None and known.event.endswith(_event(fact))):
         return None
     move = issue_means(fact)
-    if move is None or move is task.status:
+    if move is None or (move is not task.status and not may_move(task.status, move)):
         return None
     status, words = move, f"{ref.words} {_closed_words(fact)}"
     return _issue_finding(task, status, _event(fact), words)
@@ -170,7 +180,8 @@ def _issue_finding(task: Task, move: Status, event: str, why: str) -> Finding:
 def issue_means(fact: IssueFact) -> Status | None:
     """The status that an issue's state gives its task; None: it says nothing.
 
-    A pull request that was closed without being merged says nothing either way.
+    A pull request that was closed without being merged says nothing either way, nor does a reason
+    that is not known.
     """
     if fact.state is IssueState.MERGED:
         return Status.MERGED
@@ -178,7 +189,7 @@ def issue_means(fact: IssueFact) -> Status | None:
         return Status.FAILED
     if fact.state is not IssueState.CLOSED or fact.is_pull:
         return None
-    return Status.FAILED if fact.reason in _NOT_DONE else Status.DONE
+    return _MEANINGS.get(fact.reason)
 
 
 def _event(fact: IssueFact) -> str:

@@ -21,6 +21,9 @@ from batchdeck.core.paths import DeckPaths
 from batchdeck.core.trackers.tracker import IssueTracker
 from batchdeck.core.view import DeckView
 
+PATIENCE = 10
+"""Seconds after which what is waited for is taken never to come."""
+
 
 class Puppets:
     """An adapter of which every attempt waits for the test."""
@@ -69,13 +72,15 @@ class Puppets:
 
     async def until_begun(self, *turns: int) -> None:
         """Waits until these turns have begun."""
-        while not set(turns) <= set(self.begun):
-            await self._news.wait()
+        with anyio.fail_after(PATIENCE):
+            while not set(turns) <= set(self.begun):
+                await self._news.wait()
 
     async def until_stopped(self, turn: int) -> None:
         """Waits until a turn was told to stop, and did."""
-        while turn not in self.stopped:
-            await self._news.wait()
+        with anyio.fail_after(PATIENCE):
+            while turn not in self.stopped:
+                await self._news.wait()
 
     def end(self, turn: int, state: TurnState = TurnState.SUCCEEDED, **fields: Any) -> None:
         """Has a turn's attempt end."""
@@ -83,6 +88,10 @@ class Puppets:
         default = 0 if state is TurnState.SUCCEEDED else 1
         outcome.append(Outcome(state, exit_code=fields.pop("exit_code", default), **fields))
         ended.set()
+
+    def when_stopped(self, turn: int, state: TurnState) -> None:
+        """Has a turn's attempt end in its own way once it is told to stop."""
+        self._ends[turn][1].append(Outcome(state, exit_code=0))
 
     def ask(self, turn: int, question: str, *choices: str) -> None:
         """Has a turn's attempt end with a question."""

@@ -244,6 +244,19 @@ async def test_a_finding_about_a_task_that_was_moved_meanwhile_changes_nothing(
         assert "reconcile.skipped" not in await kinds(here)
 
 
+async def test_a_task_that_is_wanted_again_while_its_turn_is_still_stopping_is_not_held(
+    tmp_path: Path,
+) -> None:
+    async with bench(tmp_path) as here:
+        await here.add(spec(interval=0))
+        await here.puppets.until_begun(1)
+        async with anyio.create_task_group() as both:
+            both.start_soon(here.deck.submit, SetStatus(task="T1", status=Status.DONE))
+            both.start_soon(here.deck.submit, SetStatus(task="T1", status=Status.READY))
+        await here.puppets.until_begun(2)
+        assert here.view.turns[2].position == 1
+
+
 async def test_finished_tasks_are_not_looked_at(tmp_path: Path) -> None:
     async with bench(tmp_path) as here:
         await here.add(spec(tasks=2, interval=0))

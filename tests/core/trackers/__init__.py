@@ -1,0 +1,1 @@
+"""Trackers asked over real HTTP."""
