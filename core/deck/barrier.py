@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from batchdeck.core.deck.state import DeckState
 from batchdeck.core.model.batch import Batch, BatchState, Commit
@@ -64,7 +65,7 @@ def judge(raw: sqlite3.Connection, batch: Batch) -> Verdict:
     """
     assert batch.foreach is not None
     written = read_written(raw, batch.name)
-    patches = list(patches_from(written, batch.foreach))
+    patches = patches_from(written, batch.foreach)
     try:
         check_patches(patches)
         fold(patches)
@@ -76,31 +77,51 @@ def judge(raw: sqlite3.Connection, batch: Batch) -> Verdict:
 
 def digest(written: Iterable[Written]) -> str:
     """One short text that differs when anything of what was written does."""
-    found = hashlib.sha256()
-    for one in written:
-        row = (one.index, one.step, one.path, one.reducer, one.value)
-        found.update(json.dumps(row).encode() + b"\n")
-    return found.hexdigest()[:32]
+    # a value is JSON in ASCII, a path letters and dots: neither holds the marks between them
+    rows = (f"{w.item}\x1f{w.step}\x1f{w.path}\x1f{w.reducer}\x1f{w.value}" for w in written)
+    return hashlib.sha256("\x1e".join(rows).encode()).hexdigest()[:32]
 
 
-def patches_from(written: Iterable[Written], plan: Foreach) -> Iterable[Patch]:
+def patches_from(written: Sequence[Written], plan: Foreach) -> list[Patch]:
     """Stored writes as patches, each held against the plan.
 
     Raises:
         Senseless: one is not what its step writes, or is no value.
     """
-    for one in written:
-        what = f"what item {one.index} wrote at step {one.step + 1}"
-        if not 0 <= one.step < len(plan.steps):
-            raise Senseless(f"{what}: there are {len(plan.steps)} steps")
-        step = plan.steps[one.step]
-        if (step.writes, step.reducer) != (one.path, one.reducer):
-            raise Senseless(f"{what} is for {one.path!r}, and the step writes {step.writes!r}")
-        try:
-            value = json.loads(one.value)
-        except ValueError:
-            raise Senseless(f"{what} cannot be read") from None
-        yield Patch(one.index, one.step, one.path, value, one.reducer)
+    wanted = [(step.writes, step.reducer) for step in plan.steps]
+    kinds = {(one.step, one.path, one.reducer): one for one in reversed(written)}
+    for (step, path, reducer), one in kinds.items():
+        if not 0 <= step < len(wanted):
+            raise Senseless(f"{_which(one)}: there are {len(wanted)} steps")
+        if wanted[step] != (path, reducer):
+            writes = wanted[step][0]
+            raise Senseless(f"{_which(one)} is for {path!r}, and the step writes {writes!r}")
+    if not written:
+        return []
+    _, items, steps, paths, reducers, _ = zip(*written, strict=True)
+    return list(map(Patch, items, steps, paths, _values(written), reducers))
+
+
+def _values(written: Sequence[Written]) -> list[Any]:
+    """Their values, read in one go; row by row only to say which cannot be read."""
+    try:
+        values = json.loads(f"[{','.join(one.value for one in written)}]")
+        if len(values) == len(written):
+            return list(values)
+    except ValueError:
+        pass
+    return [_value(one) for one in written]
+
+
+def _value(one: Written) -> Any:
+    try:
+        return json.loads(one.value)
+    except ValueError:
+        raise Senseless(f"{_which(one)} cannot be read") from None
+
+
+def _which(one: Written) -> str:
+    return f"what item {one.item} wrote at step {one.step + 1}"
 
 
 def check_stored(raw: sqlite3.Connection, batch: Batch) -> None:
@@ -114,8 +135,7 @@ def check_stored(raw: sqlite3.Connection, batch: Batch) -> None:
     if batch.foreach is None:
         return
     written = read_written(raw, batch.name)
-    for _ in patches_from(written, batch.foreach):
-        pass
+    patches_from(written, batch.foreach)
     if batch.committed is None:
         return
     if batch.committed.patches != len(written):

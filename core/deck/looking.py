@@ -12,7 +12,7 @@ from batchdeck.core.deck.lock import Holder, holder
 from batchdeck.core.deck.reading import read_page
 from batchdeck.core.deck.restoring import state_from
 from batchdeck.core.deck.results import with_results
-from batchdeck.core.errors import NotFound, StoreError
+from batchdeck.core.errors import BatchdeckError, NotFound, StoreError
 from batchdeck.core.executors import runner
 from batchdeck.core.export.record import history, records
 from batchdeck.core.export.report import as_html
@@ -110,12 +110,19 @@ def look(paths: DeckPaths) -> Iterator[Look]:
         if version(raw) == 0:
             raise NotFound(f"The deck at {paths.root} is being made; try again.", code="no_deck")
         if version(raw) < migrations()[-1].number:
-            raise StoreError(
-                f"The deck at {paths.root} was made by an older batchdeck. Open it once with this "
-                "one (batchdeck, batchdeck run or batchdeck resume): that brings it up to date."
-            )
+            raise _not_up_to_date(paths)
         yield Look(raw, paths)
     except sqlite3.Error as error:
         raise StoreError(f"{paths.database} cannot be read: {error}.") from error
     finally:
         raw.close()
+
+
+def _not_up_to_date(paths: DeckPaths) -> BatchdeckError:
+    if holder(paths.lock) is not None:
+        words = f"The deck at {paths.root} is being brought up to date; try again."
+        return NotFound(words, code="no_deck")
+    return StoreError(
+        f"The deck at {paths.root} was made by an older batchdeck. Open it once with this one "
+        "(batchdeck, batchdeck run or batchdeck resume): that brings it up to date."
+    )

@@ -9,7 +9,7 @@ from typing import Any
 from batchdeck.core.deck.barrier import Senseless, check_stored, patches_from
 from batchdeck.core.model.batch import Batch
 from batchdeck.core.model.event import Event
-from batchdeck.core.rules.barrier import Conflict, Patch, fold
+from batchdeck.core.rules.barrier import Conflict, fold
 from batchdeck.core.store.item_values import read_written
 from batchdeck.core.store.results import batch_results, collected
 from batchdeck.core.store.rows import batch_from
@@ -66,7 +66,6 @@ def committed_values(raw: sqlite3.Connection, batch: Batch) -> dict[str, Any]:
         return {}
     try:
         check_stored(raw, batch)
-        patches: list[Patch] = list(patches_from(read_written(raw, batch.name), batch.foreach))
-        return fold(patches)
+        return fold(patches_from(read_written(raw, batch.name), batch.foreach))
     except (Senseless, Conflict):
         return {}

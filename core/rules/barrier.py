@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 MERGEABLE = frozenset({"append", "merge", "sum", "last"})
 """Reducers by which several items may write one path; without one, a value replaces."""
 
 
-@dataclass(frozen=True, slots=True)
-class Patch:
-    """One value that one step of one item wrote."""
+class Patch(NamedTuple):
+    """One value that one step of one item wrote; made by the ten thousand, so it is a tuple."""
 
-    index: int
+    item: int
     """The item's place."""
     step: int
     path: str
@@ -37,11 +36,16 @@ def check_patches(patches: Iterable[Patch]) -> None:
     """
     writers: dict[str, list[Patch]] = {}
     for patch in patches:
-        seen = writers.setdefault(patch.path, [])
+        seen = writers.get(patch.path)
+        if seen is None:
+            writers[patch.path] = [patch]
+            continue
+        first_one = seen[0]
         # the first of two different items is all that a later question can need
-        if not seen or (len(seen) == 1 and seen[0].index != patch.index):
+        if len(seen) == 1 and first_one.item != patch.item:
             seen.append(patch)
-        _check_same_path(seen[0], patch)
+        if first_one.reducer != patch.reducer or patch.reducer not in MERGEABLE:
+            _check_same_path(first_one, patch)
     for path, seen in writers.items():
         for parent in _parents(path):
             _check_parent(path, seen, parent, writers.get(parent, ()))
@@ -53,14 +57,14 @@ def _check_same_path(first: Patch, other: Patch) -> None:
             f"{_both(first, other)} write {other.path!r} with two reducers "
             f"({first.reducer or 'none'} and {other.reducer or 'none'})"
         )
-    if first.index != other.index and other.reducer not in MERGEABLE:
+    if first.item != other.item and other.reducer not in MERGEABLE:
         raise Conflict(f"{_both(first, other)} both write {other.path!r}, without a reducer")
 
 
 def _check_parent(path: str, below: list[Patch], parent: str, above: Iterable[Patch]) -> None:
     for one in above:
         for other in below:
-            if one.index != other.index:
+            if one.item != other.item:
                 raise Conflict(
                     f"{_both(one, other)} cannot both write {parent!r} and {path!r}: "
                     "one holds the other"
@@ -68,7 +72,7 @@ def _check_parent(path: str, below: list[Patch], parent: str, above: Iterable[Pa
 
 
 def _both(one: Patch, other: Patch) -> str:
-    first, second = sorted((one.index, other.index))
+    first, second = sorted((one.item, other.item))
     return f"item {first}" if first == second else f"items {first} and {second}"
 
 
@@ -84,11 +88,30 @@ def fold(patches: Iterable[Patch]) -> dict[str, Any]:
         Conflict: a value does not fit its reducer, or what is there already.
     """
     values: dict[str, Any] = {}
+    places: dict[str, dict[str, Any]] = {}
     before: dict[str, int] = {}
-    for patch in sorted(patches, key=lambda patch: (patch.index, patch.step)):
-        _write(values, patch, before.get(patch.path))
-        before[patch.path] = patch.index
+    for patch in sorted(patches, key=_IN_ORDER):
+        path = patch.path
+        place = places.get(path)
+        if place is None:
+            place = places[path] = _place(values, patch)
+        name = path.rpartition(".")[2]
+        try:
+            if name not in place:
+                place[name] = first(patch.reducer, patch.value)
+            elif patch.reducer == "append":
+                place[name].append(patch.value)
+            else:
+                place[name] = reduce(patch.reducer, place[name], patch.value)
+        except ValueError as error:
+            earlier = f", after item {before[path]}," if path in before else ""
+            words = f"item {patch.item}{earlier} writes {path!r}: {error}"
+            raise Conflict(words) from None
+        before[path] = patch.item
     return values
+
+
+_IN_ORDER = itemgetter(0, 1)
 
 
 def visible(patches: Iterable[Patch]) -> dict[str, Any]:
@@ -96,21 +119,14 @@ def visible(patches: Iterable[Patch]) -> dict[str, Any]:
     return fold(patches)
 
 
-def _write(values: dict[str, Any], patch: Patch, before: int | None) -> None:
-    *way, name = patch.path.split(".")
+def _place(values: dict[str, Any], patch: Patch) -> dict[str, Any]:
+    """The object that holds what a path names; it is made where it is not there."""
     place = values
-    for part in way:
+    for part in patch.path.split(".")[:-1]:
         place = place.setdefault(part, {})
         if not isinstance(place, dict):
-            raise Conflict(f"item {patch.index} writes {patch.path!r}, below a value")
-    try:
-        if name not in place:
-            place[name] = first(patch.reducer, patch.value)
-        else:
-            place[name] = reduce(patch.reducer, place[name], patch.value)
-    except ValueError as error:
-        earlier = "" if before is None else f", after item {before},"
-        raise Conflict(f"item {patch.index}{earlier} writes {patch.path!r}: {error}") from None
+            raise Conflict(f"item {patch.item} writes {patch.path!r}, below a value")
+    return place
 
 
 def first(reducer: str | None, incoming: Any) -> Any:

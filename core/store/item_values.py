@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import dataclass
+from itertools import starmap
+from operator import itemgetter
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
-    """One write of one step of one item."""
+class Written(NamedTuple):
+    """One write of one step of one item; made by the ten thousand, so it is a tuple."""
 
     task: int
-    index: int
+    item: int
     step: int
     path: str
     reducer: str | None
@@ -21,13 +22,16 @@ class Written:
 
 def read_written(raw: sqlite3.Connection, batch: str) -> list[Written]:
     """What the items of a batch that are done wrote, in item order."""
+    first, last = raw.execute(
+        "SELECT min(id), max(id) FROM tasks WHERE batch = ?", (batch,)
+    ).fetchone()
     found = raw.cursor()
     found.row_factory = None
+    # along the values, which lie as the tasks do: the other way round each would be looked up
     found.execute(
-        "SELECT task, item_index, item_values.step, name, reducer, value FROM tasks "
-        "JOIN item_values ON item_values.task = tasks.id "
-        "WHERE batch = ? AND item_index IS NOT NULL AND kind = 'write' "
-        "AND status IN ('DONE', 'MERGED') ORDER BY item_index, item_values.step",
-        (batch,),
+        "SELECT task, item_index, item_values.step, name, reducer, value FROM item_values "
+        "CROSS JOIN tasks ON tasks.id = task WHERE task BETWEEN ? AND ? AND kind = 'write' "
+        "AND batch = ? AND item_index IS NOT NULL AND status IN ('DONE', 'MERGED')",
+        (first, last, batch),
     )
-    return [Written(*row) for row in found]
+    return sorted(starmap(Written, found), key=itemgetter(1, 2))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.bench import foreach
 from tests.bench.engine import engine, one_round, ratios
 from tests.bench.headless import one_run
 
@@ -28,6 +29,11 @@ HEADLESS_FLOOR = 0.15
 BLOCKED = 50_000
 BLOCKED_FLOOR = 0.4
 """T7: the rate with so many blocked turns in front, by the rate without."""
+ITEMS = 3_000
+MOST_FLAT = 2.0
+"""The processor time of the last items of a foreach by that of the first."""
+MOST_COMMIT = 8.0
+"""A barrier's time by that of the same rows written by hand."""
 
 
 def twice(measure: Callable[[], None]) -> None:
@@ -67,6 +73,17 @@ def test_turns_that_cannot_run_cost_those_behind_them_nothing(tmp_path: Path) ->
         ratio = free.cpu_us / behind.cpu_us
         print(f"T7 {ratio:.2f}")
         assert ratio >= BLOCKED_FLOOR, f"T7: {ratio:.2f}, at least {BLOCKED_FLOOR}"
+
+    twice(measure)
+
+
+def test_the_last_item_costs_what_the_first_did_and_the_barrier_little(tmp_path: Path) -> None:
+    def measure() -> None:
+        found = foreach.one_run(_fresh(tmp_path), ITEMS)
+        print(f"foreach: last/first {found.flatness:.2f}, barrier/raw {found.commit_ratio:.1f}")
+        assert found.flatness <= MOST_FLAT, f"{found.flatness:.2f}, at most {MOST_FLAT}"
+        assert found.commit_ratio <= MOST_COMMIT, f"{found.commit_ratio:.1f}, at most {MOST_COMMIT}"
+        assert found.left_in_memory == 0
 
     twice(measure)
 

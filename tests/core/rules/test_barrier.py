@@ -47,7 +47,7 @@ def patches(draw: st.DrawFn) -> list[Patch]:
 
 def collide(one: Patch, other: Patch) -> bool:
     """Two items' patches that may not both be: the rule, said of a pair."""
-    if one.index == other.index:
+    if one.item == other.item:
         return False
     if one.path == other.path:
         return one.reducer not in MERGEABLE
@@ -65,7 +65,7 @@ def test_patches_are_refused_exactly_where_two_items_collide(found: list[Patch])
         check_patches(found)
     pairs = [(a, b) for a in found for b in found if collide(a, b)]
     assert any(
-        f"items {min(a.index, b.index)} and {max(a.index, b.index)}" in str(refused.value)
+        f"items {min(a.item, b.item)} and {max(a.item, b.item)}" in str(refused.value)
         and repr(a.path) in str(refused.value)
         and repr(b.path) in str(refused.value)
         for a, b in pairs

@@ -1,0 +1,159 @@
+"""A foreach through the installed program: policies, questions, and a kill at any moment."""
+
+from __future__ import annotations
+
+import signal
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from batchdeck.core.points import OF_A_BARRIER, VARIABLE
+from tests.support.workspace import Workspace, until
+
+SAY = {"id": "say", "agent": "coder", "prompt": "{{ item.do }} say={{ index }}", "keep": "said"}
+WRITE = {
+    "id": "write",
+    "agent": "coder",
+    "prompt": "say=<{{ said }}>",
+    "writes": "out.all",
+    "reducer": "append",
+}
+
+
+ONE = {
+    "id": "one",
+    "agent": "coder",
+    "prompt": "{{ item }}",
+    "writes": "out",
+    "reducer": "append",
+}
+ASKS_ONCE = """
+case "$(cat)" in
+*"The answer"*) echo answered;;
+*ASK*) echo '{"question": "which?", "choices": ["a", "b"]}' > "$BATCHDECK_ASK";;
+*WAIT*) while [ ! -e "$TOLD" ]; do sleep 0.05; done; echo ok;;
+*) echo ok;;
+esac
+"""
+
+
+def foreach(space: Workspace, *words: str, steps: list[dict[str, Any]] | None = None, **more: Any):
+    """A batch whose items' agents do these words first."""
+    items = [{"do": word} for word in words]
+    block = {"items": items, "steps": steps or [SAY, WRITE], **more.pop("foreach", {})}
+    agents = {"coder": {"parallelism_limit": 4}}
+    return space.batch(foreach=block, agents=agents, **more)
+
+
+def finished(lines: list[dict[str, Any]]) -> dict[str, Any]:
+    (event,) = (line for line in lines if line["kind"] == "batch.finished")
+    return event
+
+
+@pytest.mark.parametrize(
+    ("on_error", "code", "state", "values"),
+    [
+        ("skip", 5, "completed_with_errors", {"out": {"all": ["<0>", "<2>"]}}),
+        ("collect", 5, "completed_with_errors", {"out": {"all": ["<0>", "<2>"]}}),
+        ("fail", 1, "failed", {}),
+    ],
+)
+def test_each_policy_ends_as_it_says(
+    space: Workspace, on_error: str, code: int, state: str, values: dict[str, Any]
+) -> None:
+    file = foreach(space, "", "exit=3", "", on_error=on_error, collect_to="errors")
+    found = finished(space.run("run", file, "--headless", "--json", code=code).lines)
+    errors = found["values"].pop("errors", None)
+    assert (found["state"], found["values"]) == (state, values)
+    assert [entry["index"] for entry in found["results"]] == [0, 1, 2]
+    assert found["results"][1]["status"] == "FAILED"
+    if on_error != "collect":
+        assert errors is None
+        return
+    (record,) = errors
+    assert (record["index"], record["item"], record["step"]) == (1, {"do": "exit=3"}, "say")
+    assert (record["kind"], record["message"]) == ("failed", "exit code 3")
+
+
+def test_nothing_failed_and_everything_is_in_item_order(space: Workspace) -> None:
+    file = foreach(space, "sleep=0.4", "sleep=0.2", "", on_error="collect", collect_to="errors")
+    found = finished(space.run("run", file, "--headless", "--json", code=0).lines)
+    assert found["state"] == "completed"
+    assert found["values"] == {"out": {"all": ["<0>", "<1>", "<2>"]}, "errors": []}
+
+
+def test_a_foreach_whose_writers_collide_is_refused_before_anything_runs(space: Workspace) -> None:
+    step = {key: value for key, value in WRITE.items() if key != "reducer"}
+    file = foreach(space, "", "", steps=[SAY, step])
+    refused = space.run("run", file, "--headless", code=2)
+    assert "'out.all' is written more than once, and needs a reducer" in refused.err
+    assert not space.starts()
+
+
+def test_the_third_item_never_begins_before_the_second_is_answered(space: Workspace) -> None:
+    command = [*space.agent("coder")["command"], "--around", "sh", "-c", ASKS_ONCE]
+    env = {**space.agent("coder")["env"], "TOLD": str(space.folder / "told-first")}
+    file = space.batch(
+        agents={"coder": {"parallelism_limit": 4, "command": command, "env": env}},
+        foreach={"items": ["WAIT", "ASK", "c"], "steps": [ONE], "max_active": 2},
+    )
+    process = space.start_run(file, begun=2)
+    space.while_runs(process, lambda: space.view().asks)
+    space.tell("first")
+    space.while_runs(process, lambda: not space.view().live)
+    assert space.status()["mode"] == "quiescing"
+    assert set(space.starts()) == {"item-0", "item-1"}
+    assert space.shut_gates("item-2") == ["hold"]
+    space.run("ask", "answer", "1", "c", code=2)
+    space.run("ask", "answer", "1", "a", code=0)
+    until(lambda: process.poll() is not None)
+    assert process.returncode == 0
+    assert "item-2" in space.starts()
+    found = finished(space.run("events", "--json", code=0).lines)
+    assert found["values"] == {"out": ["ok", "answered", "ok"]}
+
+
+def kill_at(space: Workspace, file: Path, where: str) -> int:
+    """Runs until it kills itself there, or to its end; the exit code."""
+    process = space.start("run", file, "--headless", "--auto-resume", env={VARIABLE: where})
+    until(lambda: process.poll() is not None)
+    return int(process.returncode)
+
+
+def check_after(space: Workspace, file: Path) -> None:
+    """Takes the batch up again; everything was committed, once, and nothing was done twice."""
+    space.run("run", file, "--headless", "--auto-resume", code=0)
+    lines = space.run("events", "--json", code=0).lines
+    kinds = [line["kind"] for line in lines]
+    assert kinds.count("barrier.committed") == kinds.count("batch.finished") == 1
+    assert finished(lines)["values"] == {"out": {"all": ["<0>", "<1>"]}}
+    done = [line["task"] for line in lines if line.get("status") == "DONE"]
+    assert sorted(done) == ["foreach", "item-0", "item-1"]
+
+
+@pytest.mark.parametrize("point", OF_A_BARRIER)
+def test_killed_at_a_point_of_the_barrier_it_commits_exactly_once(
+    space: Workspace, point: str
+) -> None:
+    file = foreach(space, "", "")
+    assert kill_at(space, file, f"{point}:1") == -signal.SIGKILL
+    begun = len(space.starts())
+    check_after(space, file)
+    assert len(space.starts()) == begun == 4
+
+
+@pytest.mark.crash
+@pytest.mark.parametrize("point", ["commit.before", "commit.after"])
+def test_killed_at_any_transaction_it_commits_exactly_once(space: Workspace, point: str) -> None:
+    for number in count(1):
+        folder = space.folder / f"deck-{number}"
+        folder.mkdir()
+        here = Workspace(folder)
+        file = foreach(here, "", "")
+        code = kill_at(here, file, f"{point}:{number}")
+        check_after(here, file)
+        if code != -signal.SIGKILL:
+            break
+    assert number > 5
