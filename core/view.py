@@ -69,6 +69,10 @@ class ItemsStanding:
     max_outstanding: int | None
     chosen: frozenset[int] = frozenset()
     """Queued turns of items that may begin, or go on after an answer, as far as these go."""
+    queued: int = 0
+    """Items that could begin, or go on, if there were room; those that are chosen included."""
+    refused: str | None = None
+    """Why the barrier committed nothing, once it was judged."""
     closed: bool = False
     """No item is to begin: the batch has ended or admits nothing more."""
 

@@ -22,14 +22,15 @@ class Focus(StrEnum):
     OUTPUT = "output"
     LIMITS = "limits"
     QUEUE = "queue"
+    ITEMS = "items"
 
 
 DECK_PARTS = (Focus.HEADLINE, Focus.STATUS, Focus.AGENTS, Focus.TURNS, Focus.OUTPUT)
 """The parts of the deck's screen, in the order of tab."""
 EVERYWHERE = frozenset(Focus)
-ROWS = frozenset({Focus.STATUS, Focus.AGENTS, Focus.TURNS})
-ON_TURN = frozenset({Focus.TURNS, Focus.OUTPUT, Focus.QUEUE})
-LIMITED = frozenset({Focus.HEADLINE, Focus.STATUS, Focus.AGENTS, Focus.LIMITS})
+ROWS = frozenset({Focus.STATUS, Focus.AGENTS, Focus.TURNS, Focus.ITEMS})
+ON_TURN = frozenset({Focus.TURNS, Focus.OUTPUT, Focus.QUEUE, Focus.ITEMS})
+LIMITED = frozenset({Focus.HEADLINE, Focus.STATUS, Focus.AGENTS, Focus.LIMITS, Focus.ITEMS})
 
 
 @dataclass(frozen=True, slots=True)

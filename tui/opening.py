@@ -18,6 +18,7 @@ from batchdeck.tui.screens.deck import DeckScreen
 from batchdeck.tui.screens.events import EventsScreen
 from batchdeck.tui.screens.folders import FoldersScreen
 from batchdeck.tui.screens.help import HelpScreen
+from batchdeck.tui.screens.items import ItemsScreen
 from batchdeck.tui.screens.limits import LimitsScreen
 from batchdeck.tui.screens.live import LiveModal, LiveScreen
 from batchdeck.tui.screens.matrix import MatrixScreen
@@ -33,6 +34,7 @@ _BY_ACTION: dict[str, Callable[[], Screen[Any]]] = {
     "queue": QueueScreen,
     "folders": FoldersScreen,
     "matrix": MatrixScreen,
+    "items": ItemsScreen,
 }
 
 

@@ -25,7 +25,7 @@ def _open(screen: ActingScreen, at: Standpoint) -> None:
     if at.focus is Focus.QUEUE and at.turn is not None:
         screen.edit(at.turn)
         return
-    if at.focus is Focus.TURNS and at.turn is not None:
+    if at.focus in (Focus.TURNS, Focus.ITEMS) and at.turn is not None:
         screen.deck_app.open_turn(at.turn.id)
         return
     if at.focus is Focus.STATUS and at.status is not None:
@@ -114,6 +114,7 @@ _DEEDS: dict[str, Deed] = {
     "time.on": lambda screen, at: screen.deck_app.travel(1),
     "folders": _open_named("folders"),
     "matrix": _open_named("matrix"),
+    "items": _open_named("items"),
     **TURN_DEEDS,
     **QUEUE_DEEDS,
 }

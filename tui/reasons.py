@@ -18,7 +18,7 @@ def no_turn(at: Standpoint) -> str | None:
 
 
 def no_row(at: Standpoint) -> str | None:
-    if at.focus in (Focus.TURNS, Focus.QUEUE):
+    if at.focus in (Focus.TURNS, Focus.QUEUE, Focus.ITEMS):
         return "there is no turn here" if at.turn is None else None
     if at.focus is Focus.LIMITS:
         return "change the limit first (+ - or a number), enter then applies it"
@@ -51,6 +51,10 @@ def not_holdable(at: Standpoint) -> str | None:
     if at.focus is Focus.AGENTS:
         return no_row(at)
     return _for_none(at, _why_not_holdable)
+
+
+def no_items(at: Standpoint) -> str | None:
+    return None if at.view.items else "no batch here has a foreach"
 
 
 def nothing_needed(at: Standpoint) -> str | None:

@@ -9,7 +9,14 @@ from batchdeck.core.batchfile.faults import UNSUPPORTED_LIMIT, nearest
 from batchdeck.core.batchfile.settings import Settings
 from batchdeck.core.errors import BadInput
 from batchdeck.core.model.batch import OnError
-from batchdeck.core.model.limit import Limit, agent_limit, batch_limit, status_limit
+from batchdeck.core.model.limit import (
+    Limit,
+    agent_limit,
+    batch_limit,
+    items_limit,
+    outstanding_limit,
+    status_limit,
+)
 from batchdeck.core.model.spec import BatchSpec
 from batchdeck.core.model.task import Status
 
@@ -22,6 +29,8 @@ def with_flags(
     agent_limits: Mapping[str, int | None] | None = None,
     on_error: OnError | None = None,
     reconcile_interval: float | None = None,
+    max_active: int | None = None,
+    max_outstanding: int | None = None,
     config: Settings | None = None,
 ) -> BatchSpec:
     """The batch with what was given; an argument that is None was not given.
@@ -33,6 +42,7 @@ def with_flags(
     """
     settings = config or Settings()
     flags = [
+        *_items(spec, max_active, max_outstanding),
         *_global(spec, max_parallel, settings.max_parallel_cap),
         *(_by_status(spec, status, value) for status, value in (by_status or {}).items()),
         *(_agent(spec, name, value, settings) for name, value in (agent_limits or {}).items()),
@@ -60,6 +70,28 @@ def _global(spec: BatchSpec, value: int | None, cap: int) -> list[Limit]:
     if value > cap:
         raise BadInput(f"--max-parallel: {value} is too large. Give at most {cap}.")
     return [_flag(batch_limit(spec.name), value, "--max-parallel")]
+
+
+def _items(spec: BatchSpec, active: int | None, outstanding: int | None) -> list[Limit]:
+    """Both numbers of a foreach, held against each other and against those of the file."""
+    given = {items_limit(spec.name): active, outstanding_limit(spec.name): outstanding}
+    if all(value is None for value in given.values()):
+        return []
+    if spec.foreach is None:
+        raise BadInput("--max-active, --max-outstanding: the batch file has no foreach.")
+    in_file = {limit.name: limit.value for limit in spec.limits}
+    most, begun = (in_file[name] if value is None else value for name, value in given.items())
+    if most is not None and begun is not None and begun < most:
+        raise BadInput(
+            f"--max-active, --max-outstanding: {most} items at work need at least {most} that may "
+            f"have begun, not {begun}."
+        )
+    names = {items_limit(spec.name): "--max-active"}
+    return [
+        _flag(name, value, names.get(name, "--max-outstanding"))
+        for name, value in given.items()
+        if value is not None
+    ]
 
 
 def _by_status(spec: BatchSpec, status: Status, value: int | None) -> Limit:

@@ -207,6 +207,7 @@ class Items:
             max_active=max_active,
             max_outstanding=max_outstanding,
             chosen=frozenset(self._chosen),
+            queued=len(self._candidates),
             closed=closed,
         )
 

@@ -54,7 +54,8 @@ def state_from(stored: Stored, deck: str, keep_ended: int = KEPT_ENDED) -> DeckS
     know_foreaches(state, stored.folders.values())
     state.revision = stored.last_ids.get("event", 0)
     for task in stored.tasks:
-        state.put_task(task)
+        wrote = stored.wrote.get(task.id)
+        state.put_task(task if wrote is None else evolve(task, wrote=wrote))
     for turn in stored.turns:
         state.put_turn(with_task(turn, state))
     restore_items(state, stored.item_values)

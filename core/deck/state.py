@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -23,7 +23,7 @@ from batchdeck.core.model.task import Status, Task
 from batchdeck.core.model.turn import DECIDES_TASK, ENDED, LIVE, Turn, TurnState
 from batchdeck.core.rules.quiescing import quiesced
 from batchdeck.core.rules.standing import limit_names
-from batchdeck.core.view import AgentTally, DeckView, IssueMove, Pulse
+from batchdeck.core.view import AgentTally, DeckView, IssueMove, ItemsStanding, Pulse
 
 KEPT_ENDED = 2_000
 """Ended turns that stay in memory, for the screen; older ones are in the store."""
@@ -339,13 +339,19 @@ class DeckState:
             elsewhere=kept("elsewhere", self.elsewhere),
             issue_moves=kept("issue_moves", self.issue_moves),
             pulses=kept("pulses", self.pulses),
-            items={name: items.standing for name, items in self.foreaches.items()},
+            items={name: self._standing(items) for name, items in self.foreaches.items()},
             draining=self.draining,
             max_parallel_cap=self.max_parallel_cap,
             parallelism_limit_cap=self.parallelism_limit_cap,
             banner=self.banner,
             violations=self.violations,
         )
+
+    def _standing(self, items: Items) -> ItemsStanding:
+        barrier = None if items.barrier is None else self.tasks[items.barrier]
+        if barrier is None or barrier.status is not Status.FAILED:
+            return items.standing
+        return replace(items.standing, refused=barrier.error)
 
     def _kept_counts(self, kept: Any) -> Mapping[str, Mapping[Status, int]]:
         if kept == self._as_it_is:

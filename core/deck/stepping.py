@@ -16,7 +16,7 @@ from batchdeck.core.deck.turns import drop_queued, queue_turn
 from batchdeck.core.deck.work import Work
 from batchdeck.core.model.evolving import evolve
 from batchdeck.core.model.folder import Folder
-from batchdeck.core.model.foreach import NoValue, Step, value_of
+from batchdeck.core.model.foreach import NoValue, Step, value_of, write_words
 from batchdeck.core.model.task import COMPLETED, Status, Task
 from batchdeck.core.model.turn import DECIDES_TASK, Trigger, Turn, TurnState
 from batchdeck.core.rules.barrier import Conflict, Patch, first, visible
@@ -80,6 +80,7 @@ def _save(work: Work, task: Task, step: Step, left: Left) -> None:
         work.changes.add(
             sql.SAVE_ITEM_VALUE, (task.id, task.step, "write", step.writes, step.reducer, value)
         )
+        work.put_task(evolve(task, wrote=write_words(step.writes, value)))
 
 
 def _next_words(items: Items, task: Task, left: Left) -> NextWords | None:

@@ -33,6 +33,10 @@ class Record:
     tokens_out: int | None
     cost: float | None
     output: str | None
+    index: int | None = None
+    """Of an item of a foreach: its place, from 0."""
+    item: str | None = None
+    """Its value, as JSON."""
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -48,10 +52,11 @@ SELECT tasks.batch, tasks.key, tasks.title, tasks.status, tasks.agent, tasks.tur
     (SELECT sum(tokens_out) FROM attempts WHERE attempts.turn = tasks.turn) AS tokens_out,
     (SELECT sum(cost) FROM attempts WHERE attempts.turn = tasks.turn) AS cost,
     (SELECT text FROM messages WHERE messages.turn = tasks.turn AND role = 'agent'
-        ORDER BY messages.id DESC LIMIT 1) AS output
+        ORDER BY messages.id DESC LIMIT 1) AS output,
+    tasks.item_index, tasks.item
 FROM tasks JOIN batches ON batches.name = tasks.batch
 LEFT JOIN turns_in_words AS turn ON turn.id = tasks.turn
-WHERE ?1 IS NULL OR tasks.batch = ?1
+WHERE NOT tasks.barrier AND (?1 IS NULL OR tasks.batch = ?1)
 ORDER BY batches.id, tasks.position, tasks.id
 """
 
@@ -81,6 +86,8 @@ def records(raw: sqlite3.Connection, batch: str | None = None) -> Iterator[Recor
             tokens_out=row["tokens_out"],
             cost=row["cost"],
             output=None if row["output"] is None else clean_text(row["output"]),
+            index=row["item_index"],
+            item=row["item"],
         )
 
 

@@ -8,11 +8,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from batchdeck.core.text import clean_text
+from batchdeck.core.text import clean_line, clean_text
 
 BARRIER_KEY = "foreach"
 """As a dependency, and as the key of the task that stands for the barrier."""
 
+SHOWN = 200
+"""Characters of a write that are shown of it."""
 DEEPEST = 50
 """Levels of nesting that an answer may have."""
 
@@ -117,6 +119,11 @@ def _clean(value: Any, depth: int) -> Any:
     if isinstance(value, list):
         return [_clean(inner, depth - 1) for inner in value]
     return {clean_text(key): _clean(inner, depth - 1) for key, inner in value.items()}
+
+
+def write_words(path: str, value: str) -> str:
+    """A write as one short line, from its path and its value as JSON."""
+    return clean_line(f"{path} ← {value}", SHOWN)
 
 
 def names_after(steps: tuple[Step, ...], step: int) -> Iterator[str]:

@@ -91,6 +91,8 @@ class Task:
     """Of an item: the step it is at, from 0."""
     item: str | None = None
     """Of an item: its value as JSON."""
+    wrote: str = ""
+    """Of an item: its latest write, as one short line."""
     barrier: bool = False
     """It stands for the barrier of its batch's foreach, and is done when that is committed."""
 

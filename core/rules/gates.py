@@ -10,8 +10,6 @@ from batchdeck.core.model.limit import (
     GLOBAL,
     agent_limit,
     batch_limit,
-    items_limit,
-    outstanding_limit,
     status_limit,
 )
 from batchdeck.core.model.turn import DECIDES_TASK, LIVE, Turn, TurnState
@@ -247,29 +245,27 @@ def _global(turn: Turn, standing: Standing, now_ms: int) -> Gate:
 
 def _items(turn: Turn, standing: Standing, now_ms: int) -> Gate | None:
     """Shut for the turns of items that are not chosen; those of items at work pass."""
-    items = None if turn.batch is None else standing.view.items.get(turn.batch)
-    task = None if turn.task is None else standing.view.tasks.get(turn.task)
-    if items is None or task is None or task.index is None or turn.trigger not in DECIDES_TASK:
+    if turn.batch is None or turn.batch not in standing.view.items:
         return None
-    stage = stage_of(task, turn)
-    assert turn.batch is not None
-    is_open = stage not in CANDIDATES or turn.id in standing.chosen(turn.batch)
-    used, limit = _items_numbers(items, standing, turn.batch)
+    task = None if turn.task is None else standing.view.tasks.get(turn.task)
+    if task is None or task.index is None or turn.trigger not in DECIDES_TASK:
+        return None
+    items = standing.items(turn.batch)
+    is_open = stage_of(task, turn) not in CANDIDATES or turn.id in items.chosen
+    used, limit = _items_numbers(items)
     frees = ""
     if not is_open:
-        frees = "when an item has ended" if limit else "when its limit is raised: it is closed"
+        frees = "when its limit is raised: it is closed" if limit == 0 else "when an item has ended"
         frees = "when its batch goes on" if items.closed else frees
-    return Gate(GateName.ITEMS, is_open, subject=turn.batch, used=used, limit=limit, frees=frees)
+    return Gate(GateName.ITEMS, is_open, turn.batch, used, limit, frees=frees)
 
 
-def _items_numbers(items: ItemsStanding, standing: Standing, batch: str) -> tuple[int, int | None]:
+def _items_numbers(items: ItemsStanding) -> tuple[int, int | None]:
     """Items at work, unless it is the number of those that have begun that leaves no room."""
-    active = effective_limit(standing.view, items_limit(batch))
-    outstanding = effective_limit(standing.view, outstanding_limit(batch))
-    full = active is not None and items.active >= active
-    if full or outstanding is None or items.outstanding < outstanding:
-        return items.active, active
-    return items.outstanding, outstanding
+    full = items.max_active is not None and items.active >= items.max_active
+    if full or items.max_outstanding is None or items.outstanding < items.max_outstanding:
+        return items.active, items.max_active
+    return items.outstanding, items.max_outstanding
 
 
 def _attention(turn: Turn, standing: Standing, now_ms: int) -> Gate | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 
 from batchdeck.core.model.limit import (
@@ -28,7 +29,7 @@ from batchdeck.core.rules.items import (
 )
 from batchdeck.core.rules.limits import effective_limit
 from batchdeck.core.rules.quiescing import quiesced
-from batchdeck.core.view import DeckView
+from batchdeck.core.view import DeckView, ItemsStanding
 
 
 def limit_names(turn: Turn) -> tuple[str, ...]:
@@ -53,7 +54,7 @@ class Standing:
         self.view = view
         self.running_by = dict(view.running_by)
         self.live = [view.turns[turn] for turn in view.live]
-        self._chosen: dict[str, frozenset[int]] = {}
+        self._items: dict[str, ItemsStanding] = {}
         self._quiesced: frozenset[str] | None = None
         self._waiting = [
             turn for id in view.waiting_turns if (turn := view.turns[id]).folder is not None
@@ -81,21 +82,19 @@ class Standing:
             self._quiesced = quiesced(view.asks.values(), view.turns, view.batches)
         return self._quiesced
 
-    def chosen(self, batch: str) -> frozenset[int]:
-        """The queued turns of a foreach's items that may start as far as its limits go."""
-        found = self._chosen.get(batch)
+    def items(self, batch: str) -> ItemsStanding:
+        """How the items of a foreach stand: as the writer chose, or as they would be chosen."""
+        found = self._items.get(batch)
         if found is None:
-            found = self._chosen[batch] = self._choose(batch)
+            found = self._items[batch] = self._choose(batch)
         return found
 
-    def _choose(self, batch: str) -> frozenset[int]:
-        """As the writer chose; anew where the limits are to be others than they are."""
+    def _choose(self, batch: str) -> ItemsStanding:
         view, items = self.view, self.view.items[batch]
-        limits = tuple(
-            effective_limit(view, name) for name in (items_limit(batch), outstanding_limit(batch))
-        )
-        if items.closed or limits == (items.max_active, items.max_outstanding):
-            return items.chosen
+        active = effective_limit(view, items_limit(batch))
+        outstanding = effective_limit(view, outstanding_limit(batch))
+        if items.closed or (active, outstanding) == (items.max_active, items.max_outstanding):
+            return items
         stages: Counter[Stage] = Counter()
         candidates: list[Candidate] = []
         for task in view.tasks.values():
@@ -106,9 +105,16 @@ class Standing:
             stages[stage] += 1
             if turn is not None and may_be_chosen(stage, turn):
                 candidates.append(candidate(stage, task.index, turn.id))
-        outstanding = sum(stages[stage] for stage in OUTSTANDING)
-        found = chosen(sorted(candidates), stages[Stage.ACTIVE], outstanding, *limits)
-        return frozenset(turn for _, _, turn in found)
+        at_work, begun = stages[Stage.ACTIVE], sum(stages[stage] for stage in OUTSTANDING)
+        found = list(chosen(sorted(candidates), at_work, begun, active, outstanding))
+        return replace(
+            items,
+            active=at_work + len(found),
+            outstanding=begun + sum(begins for begins, _, _ in found),
+            max_active=active,
+            max_outstanding=outstanding,
+            chosen=frozenset(turn for _, _, turn in found),
+        )
 
     def under(self, name: str) -> Iterator[Turn]:
         """The running turns that count under a limit."""

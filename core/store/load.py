@@ -16,6 +16,7 @@ from batchdeck.core.model.batch import Batch
 from batchdeck.core.model.blocker import Blocker
 from batchdeck.core.model.conversation import Conversation
 from batchdeck.core.model.folder import Folder
+from batchdeck.core.model.foreach import SHOWN, write_words
 from batchdeck.core.model.hold import Hold
 from batchdeck.core.model.limit import Limit
 from batchdeck.core.model.task import Task
@@ -56,6 +57,8 @@ class Stored:
     """Rows that nobody can read, as words."""
     unreadable: list[tuple[str, Any]] = field(default_factory=list)
     """Their kinds and ids."""
+    wrote: dict[int, str] = field(default_factory=dict)
+    """By task: what an item wrote latest, as one short line."""
     item_values: list[tuple[int, int, str, str, str | None, str]] = field(default_factory=list)
     """What items that are not done left: task, step, kind, name, reducer, value as JSON."""
     incomplete: set[str] = field(default_factory=set)
@@ -112,6 +115,7 @@ def _load(raw: sqlite3.Connection, ended_turns: int) -> Stored:
     asks = raw.execute("SELECT * FROM asks WHERE state = 'open' ORDER BY id")
     stored.asks = list(_read("ask", asks, rows.ask_from, stored))
     _read_outside(raw, stored)
+    stored.wrote = {row[0]: write_words(row[1], row[2]) for row in _plain(raw, _WROTE, SHOWN)}
     stored.item_values = [tuple(row) for row in _plain(raw, _ITEM_VALUES)]
     stored.tallies = _tallies(raw)
     for name, table in _LAST_IDS.items():
@@ -222,6 +226,10 @@ def _tasks(raw: sqlite3.Connection, stored: Stored) -> list[Task]:
     return list(_read("task", found, task_from, stored))
 
 
+_WROTE = (
+    "SELECT task, name, substr(value, 1, ?) FROM item_values WHERE kind = 'write' "
+    "ORDER BY task, step"
+)
 _ITEM_VALUES = (
     "SELECT task, item_values.step, kind, name, reducer, value FROM item_values "
     "JOIN tasks ON tasks.id = task WHERE status NOT IN ('DONE', 'MERGED') "

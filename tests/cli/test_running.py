@@ -101,6 +101,7 @@ def test_the_dashboard_without_a_terminal_is_exit_2_with_a_line(
         ["--max-parallel", "-1"],
         ["--max-parallel", "two"],
         ["--max-parallel", "none"],
+        ["--max-active", "2"],
         ["--max-parallel-by-status", "READY"],
         ["--max-parallel-by-status", "READY=1,ready=2"],
         ["--max-parallel-by-status", "RUNNING=1"],

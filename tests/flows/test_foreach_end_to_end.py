@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from itertools import count
+from itertools import count, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +82,24 @@ def test_nothing_failed_and_everything_is_in_item_order(space: Workspace) -> Non
     found = finished(space.run("run", file, "--headless", "--json", code=0).lines)
     assert found["state"] == "completed"
     assert found["values"] == {"out": {"all": ["<0>", "<1>", "<2>"]}, "errors": []}
+
+
+def test_numbers_of_items_may_be_given_with_the_run_and_are_shown(space: Workspace) -> None:
+    file = foreach(space, *([""] * 4), foreach={"max_active": 2, "max_outstanding": 3})
+    flags = ("--max-active", "1", "--max-outstanding", "5")
+    refused = space.run("run", file, "--headless", "--max-active", "9", code=2)
+    assert "9 items at work need at least 9" in refused.err
+    assert space.run("plan", file, "--json").json["starts"] == ["item-0", "item-1"]
+    assert space.run("check", file, "--json").json["items"] == 4
+    space.run("run", file, "--headless", *flags, code=0)
+    intervals = sorted(space.intervals(), key=lambda one: one.start)
+    assert all(a.end <= b.start for a, b in pairwise(intervals))
+    (batch,) = space.run("batches", "--json").json
+    assert (batch["max_active"], batch["max_outstanding"], batch["committed"]) == (1, 5, True)
+    rows = space.run("export", "--format", "jsonl").lines
+    assert [row["index"] for row in rows] == [0, 1, 2, 3]
+    tasks = [row["id"] for row in space.run("tasks", "--json").json]
+    assert tasks == ["item-0", "item-1", "item-2", "item-3"]
 
 
 def test_a_foreach_whose_writers_collide_is_refused_before_anything_runs(space: Workspace) -> None:

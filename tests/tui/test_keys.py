@@ -214,7 +214,7 @@ async def test_the_filter_follows_each_letter_and_is_kept_until_escape() -> None
 
 
 async def test_help_shows_every_key_and_finds_by_words() -> None:
-    async with shown(StubDeck(busy_view()), (120, 90)) as (app, pilot):
+    async with shown(StubDeck(busy_view()), (120, 96)) as (app, pilot):
         await pilot.press("question_mark")
         await until_shown(pilot, "Show every key.")
         text = screen_text(app)

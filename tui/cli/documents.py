@@ -117,9 +117,24 @@ def batch_documents(view: DeckView) -> list[dict[str, Any]]:
             "file": batch.file,
             "created_ms": batch.created_ms,
             "ended_ms": batch.ended_ms,
+            **_items(view, batch),
         }
         rows.append(row)
     return rows
+
+
+def _items(view: DeckView, batch: Batch) -> dict[str, Any]:
+    """How a foreach stands; nothing for a batch that has none."""
+    items = view.items.get(batch.name)
+    if items is None:
+        return {}
+    return {
+        "items_active": items.active,
+        "items_outstanding": items.outstanding,
+        "max_active": items.max_active,
+        "max_outstanding": items.max_outstanding,
+        "committed": batch.committed is not None,
+    }
 
 
 def agent_documents(view: DeckView) -> list[dict[str, Any]]:
@@ -156,7 +171,7 @@ def task_document(view: DeckView, task: Task) -> dict[str, Any]:
 
 def task_documents(view: DeckView) -> list[dict[str, Any]]:
     """`tasks --json`, in batch order."""
-    return [task_document(view, task) for task in view.tasks.values()]
+    return [task_document(view, task) for task in view.tasks.values() if not task.barrier]
 
 
 def turn_document(view: DeckView, turn: Turn) -> dict[str, Any]:

@@ -12,8 +12,16 @@ from batchdeck.core.batchfile.example import DEFAULT_PRESET, PRESETS, example
 from batchdeck.core.batchfile.reading import read_batch
 from batchdeck.core.errors import BadInput, NotFound
 from batchdeck.core.model.agent import AgentKind
-from batchdeck.core.model.foreach import foreach_from
-from batchdeck.core.model.limit import DEFAULT_GLOBAL, GLOBAL, Limit, agent_limit, batch_limit
+from batchdeck.core.model.foreach import BARRIER_KEY, foreach_from
+from batchdeck.core.model.limit import (
+    DEFAULT_GLOBAL,
+    GLOBAL,
+    Limit,
+    agent_limit,
+    batch_limit,
+    items_limit,
+    outstanding_limit,
+)
 from batchdeck.core.model.spec import BatchSpec, TaskSpec
 from batchdeck.core.model.task import ADMISSIBLE
 from batchdeck.core.view import DeckView
@@ -99,11 +107,14 @@ def check(context: Context, file: Path, as_json: bool) -> None:
             click.get_current_context().exit(error.exit_code)
         raise
     missing = not_yet(spec)
+    tasks, items = split_items(spec.tasks)
     if as_json:
-        document = {"ok": True, "name": spec.name, "tasks": len(spec.tasks)}
+        document = {"ok": True, "name": spec.name, "tasks": len(tasks), "items": len(items)}
         print_json({**document, "cannot_run_yet": missing or None})
         return
-    click.echo(f"{file}: {spec.name}, {len(spec.tasks)} tasks, {len(spec.agents)} agents: no fault")
+    many = f"{len(items)} items, " if spec.foreach is not None else ""
+    words = f"{spec.name}, {many}{len(tasks)} tasks, {len(spec.agents)} agents"
+    click.echo(f"{file}: {words}: no fault")
     if missing:
         click.echo(f"This version of batchdeck cannot run it yet: {missing}.")
 
@@ -128,7 +139,8 @@ def plan_document(context: Context, spec: BatchSpec) -> dict[str, Any]:
     limits = _limits(context, spec)
     return {
         "name": spec.name,
-        "tasks": len(spec.tasks),
+        "tasks": len(split_items(spec.tasks)[0]),
+        "items": len(split_items(spec.tasks)[1]),
         "groups": [[task.key for task in group] for group in groups],
         "agents": [
             {
@@ -145,10 +157,17 @@ def plan_document(context: Context, spec: BatchSpec) -> dict[str, Any]:
     }
 
 
+def split_items(tasks: tuple[TaskSpec, ...]) -> tuple[list[TaskSpec], list[TaskSpec]]:
+    """A batch's own tasks, and the items of its foreach."""
+    items = [task for task in tasks if task.index is not None]
+    return [task for task in tasks if task.index is None], items
+
+
 def dependency_groups(tasks: tuple[TaskSpec, ...]) -> list[list[TaskSpec]]:
     """Tasks by the length of the longest chain of dependencies before them."""
     by_key = {task.key: task for task in tasks}
-    depth: dict[str, int] = {}
+    # the items come first, since they need nothing; what needs the barrier comes behind them
+    depth: dict[str, int] = {BARRIER_KEY: 0}
     for task in tasks:
         _depth(task, by_key, depth)
     groups: list[list[TaskSpec]] = [[] for _ in range(max(depth.values(), default=-1) + 1)]
@@ -215,6 +234,8 @@ def _first(context: Context, spec: BatchSpec) -> list[str]:
             f"status:{spec.name}/{task.status}",
             agent_limit(task.agent),
         ]
+        if task.index is not None:
+            names += [items_limit(spec.name), outstanding_limit(spec.name)]
         full = any(limits.get(n) is not None and used.get(n, 0) >= limits[n] for n in names)
         if full or _overlaps(task.folder, folders) or task.target in targets:
             continue
@@ -239,7 +260,9 @@ def _overlaps(folder: str | None, taken: set[str]) -> bool:
 
 
 def _print_plan(document: dict[str, Any]) -> None:
-    click.echo(f"{document['name']}: {document['tasks']} tasks, on_error {document['on_error']}")
+    items = f"{document['items']} items, " if document["items"] else ""
+    words = f"{items}{document['tasks']} tasks, on_error {document['on_error']}"
+    click.echo(f"{document['name']}: {words}")
     for number, group in enumerate(document["groups"], 1):
         shown = ", ".join(group[:12]) + (f" and {len(group) - 12} more" if len(group) > 12 else "")
         click.echo(f"group {number}: {shown}")

@@ -29,6 +29,8 @@ from batchdeck.tui.cli.showing import json_option
 @click.option("--headless", is_flag=True, help="Without the dashboard.")
 @click.option("--max-parallel", metavar="N", help="At most N turns of the batch at once.")
 @click.option("--max-parallel-by-status", metavar="READY=3,…", help="Limits per status.")
+@click.option("--max-active", metavar="N", help="Items of its foreach at work at once.")
+@click.option("--max-outstanding", metavar="N", help="Items begun and not ended.")
 @click.option("--agent-limit", metavar="coder=2", multiple=True, help="An agent's limit.")
 @click.option(
     "--on-error",
@@ -49,6 +51,8 @@ def run(
     headless: bool,
     max_parallel: str | None,
     max_parallel_by_status: str | None,
+    max_active: str | None,
+    max_outstanding: str | None,
     agent_limit: tuple[str, ...],
     on_error: str | None,
     reconcile_interval: float | None,
@@ -78,6 +82,7 @@ def run(
             agent_limit,
             on_error,
             reconcile_interval,
+            (max_active, max_outstanding),
         )
         command = AddBatch(spec=spec, by=who(context))
     opening = Opening(
@@ -109,13 +114,16 @@ def _with_flags(
     agent_limits: tuple[str, ...],
     on_error: str | None,
     reconcile_interval: float | None,
+    items: tuple[str | None, str | None],
 ) -> BatchSpec:
     from batchdeck.core.batchfile.flags import with_flags
 
     parts = [part for value in agent_limits for part in value.split(",")]
     return with_flags(
         spec,
-        max_parallel=_whole(max_parallel),
+        max_parallel=_whole(max_parallel, "--max-parallel"),
+        max_active=_whole(items[0], "--max-active"),
+        max_outstanding=_whole(items[1], "--max-outstanding"),
         by_status=None if by_status is None else read_status_limits(by_status),
         agent_limits={
             name.strip(): read_limit_value(value, "--agent-limit")
@@ -127,12 +135,12 @@ def _with_flags(
     )
 
 
-def _whole(text: str | None) -> int | None:
+def _whole(text: str | None, flag: str) -> int | None:
     if text is None:
         return None
-    value = read_limit_value(text, "--max-parallel")
+    value = read_limit_value(text, flag)
     if value is None:
-        raise BadInput("--max-parallel: give a whole number, 0 (closed) or more.")
+        raise BadInput(f"{flag}: give a whole number, 0 (closed) or more.")
     return value
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from batchdeck.core.errors import BadInput
 from batchdeck.core.rules.limits import check_limit
 from batchdeck.core.view import DeckView
+from batchdeck.tui.present.limits import used_under
 
 _MOST_DIGITS = 4
 
@@ -29,7 +30,7 @@ class LimitChange:
             return f"{words} has no limit to raise; - gives it one"
         if now is None:
             # the first number of a limit that had none: what runs now stays within it
-            return self._to(view, max(1, view.running_by.get(self.name, 0)))
+            return self._to(view, max(1, used_under(view, self.name)))
         if now + by < 0:
             return f"{words} is closed already"
         return self._to(view, now + by)
@@ -53,5 +54,8 @@ class LimitChange:
 
 
 def limit_name_words(name: str) -> str:
-    """`agent coder` for `agent:coder`."""
-    return name.replace(":", " ", 1)
+    """`agent coder` for `agent:coder`, `items docs begun` for `items:docs/outstanding`."""
+    words = name.replace(":", " ", 1)
+    if name.startswith("items:") and words.endswith("/outstanding"):
+        return f"{words.removesuffix('/outstanding')} begun"
+    return words

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from batchdeck.core.model.limit import ATTENTION, GLOBAL, agent_limit, batch_limit, status_limit
+from batchdeck.core.model.limit import (
+    ATTENTION,
+    GLOBAL,
+    agent_limit,
+    batch_limit,
+    items_limit,
+    outstanding_limit,
+    status_limit,
+)
 from batchdeck.core.rules.limits import effective_limit
 from batchdeck.core.view import DeckView
 from batchdeck.tui.present.cells import Cell, Row, Tone
 from batchdeck.tui.present.durations import ago
-from batchdeck.tui.present.limits import limit_cell
+from batchdeck.tui.present.limits import limit_cell, queued_under, used_under
 from batchdeck.tui.present.scene import active_batches
 from batchdeck.tui.present.statuses import LANES
 
@@ -23,6 +31,9 @@ def limit_names_shown(view: DeckView) -> Iterator[str]:
     yield from dict.fromkeys(batch_limit(name) for name in batches)
     lanes = [status_limit(batch, status) for batch in batches for status in LANES]
     yield from lanes
+    for batch in view.items:
+        yield items_limit(batch)
+        yield outstanding_limit(batch)
     yield from (agent_limit(name) for name in view.agents)
     # those of batches that have ended stay in force, and may be wanted again
     active = {batch_limit(name) for name in batches} | set(lanes)
@@ -33,8 +44,7 @@ def limit_row(name: str, view: DeckView, now_ms: int) -> Row:
     """The cells of the limits' table: what, name, used and limit, behind it, changed, by."""
     kind, _, rest = name.partition(":")
     limit = effective_limit(view, name)
-    used = view.waiting if name == ATTENTION else view.running_by.get(name, 0)
-    behind = view.queued_by.get(name, 0)
+    used, behind = used_under(view, name), queued_under(view, name)
     changed, by = _last_change(name, view, now_ms)
     return (
         Cell(kind, Tone.MUTED),

@@ -2,7 +2,36 @@
 
 from __future__ import annotations
 
+from batchdeck.core.model.limit import ATTENTION
+from batchdeck.core.view import DeckView
 from batchdeck.tui.present.cells import Cell, Tone
+
+_BEGUN = "/outstanding"
+
+
+def used_under(view: DeckView, name: str) -> int:
+    """What counts under a limit now: turns, or items of a foreach."""
+    if name == ATTENTION:
+        return view.waiting
+    if not name.startswith("items:"):
+        return view.running_by.get(name, 0)
+    items = view.items.get(batch_of_items(name))
+    if items is None:
+        return 0
+    return items.outstanding if name.endswith(_BEGUN) else items.active
+
+
+def queued_under(view: DeckView, name: str) -> int:
+    """What waits, behind a limit or another one: turns, or items of a foreach."""
+    if not name.startswith("items:"):
+        return view.queued_by.get(name, 0)
+    items = view.items.get(batch_of_items(name))
+    return 0 if items is None else items.queued
+
+
+def batch_of_items(name: str) -> str:
+    """The batch in `items:BATCH` or `items:BATCH/outstanding`."""
+    return name.removeprefix("items:").removesuffix(_BEGUN)
 
 
 def slots(used: int, limit: int | None) -> str:

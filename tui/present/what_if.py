@@ -8,11 +8,18 @@ from typing import NamedTuple
 
 from batchdeck.core.model.limit import ATTENTION, GLOBAL, agent_limit
 from batchdeck.core.rules.gates import gates_of, shut
+from batchdeck.core.rules.items import may_be_chosen, stage_of
 from batchdeck.core.rules.plan import start_among, with_limits
 from batchdeck.core.rules.standing import Standing, limit_names
 from batchdeck.tui.present.gates import gate_words
 from batchdeck.tui.present.limit_change import LimitChange, limit_name_words
-from batchdeck.tui.present.limits import number, standing
+from batchdeck.tui.present.limits import (
+    batch_of_items,
+    number,
+    queued_under,
+    standing,
+    used_under,
+)
 from batchdeck.tui.present.scene import Scene
 
 _PATIENCE = 20_000
@@ -52,7 +59,7 @@ def what_if(change: LimitChange, scene: Scene) -> WhatIf:
 
 def _starts_words(started: Sequence[int], change: LimitChange, then: Standing, scene: Scene) -> str:
     if not started:
-        meaning = standing(scene.view.running_by.get(change.name, 0), change.after)
+        meaning = standing(used_under(scene.view, change.name), change.after)
         over = f": {meaning}, what runs goes on" if meaning.startswith("over") else ""
         return f"starts now:   nothing{over}"
     names = ", ".join(_name(turn, scene) for turn in started[:_MOST_STARTS])
@@ -63,7 +70,7 @@ def _starts_words(started: Sequence[int], change: LimitChange, then: Standing, s
 def _waits_words(started: Sequence[int], change: LimitChange, then: Standing, scene: Scene) -> str:
     counted = sum(_counts(turn, change.name, scene) for turn in started)
     everyone = change.name in _OF_ALL
-    queued = scene.view.queued if everyone else scene.view.queued_by.get(change.name, 0)
+    queued = scene.view.queued if everyone else queued_under(scene.view, change.name)
     waiting = queued - counted
     if waiting <= 0:
         return "still waits:  nothing"
@@ -83,7 +90,17 @@ def _behind(name: str, scene: Scene) -> Iterator[int]:
 
 
 def _counts(turn: int, name: str, scene: Scene) -> bool:
+    if name.startswith("items:"):
+        return _is_item_of(batch_of_items(name), turn, scene)
     return name in _OF_ALL or name in limit_names(scene.view.turns[turn])
+
+
+def _is_item_of(batch: str, turn_id: int, scene: Scene) -> bool:
+    """Whether it is the turn of an item that the limits of its foreach keep back, or let go."""
+    turn = scene.view.turns[turn_id]
+    task = None if turn.task is None else scene.view.tasks.get(turn.task)
+    is_item = turn.batch == batch and task is not None and task.index is not None
+    return is_item and task is not None and may_be_chosen(stage_of(task, turn), turn)
 
 
 def _waiter(turn_id: int, name: str, then: Standing, scene: Scene) -> str:

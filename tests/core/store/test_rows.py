@@ -190,6 +190,7 @@ def test_no_field_is_at_its_default_in_that_test(value: object) -> None:
         "foreach",
         "committed",
         "broken",
+        "wrote",
     }
 
 
