@@ -15,6 +15,10 @@ from batchdeck.core.model.limit import DEFAULT_AGENT_CAP, DEFAULT_GLOBAL_CAP, Li
 from batchdeck.core.model.task import Status, Task
 from batchdeck.core.model.turn import Turn
 
+ViewNews = tuple[tuple[int, frozenset[int]], ...]
+"""Of the latest views, oldest first: their revision, and the ids of the rows that were new, changed
+or gone in them. A view that is not among them is compared as a whole."""
+
 
 @dataclass(frozen=True, slots=True)
 class AgentTally:
@@ -113,10 +117,9 @@ class DeckView:
     """Per `target:KEY` and `conversation:ID` with more than one turn that has not ended: their
     ids in the order of receipt."""
     turns: Mapping[int, Turn] = field(default_factory=dict)
-    turn_news: tuple[tuple[int, frozenset[int]], ...] = ()
-    """Of the latest views, oldest first: their revision, and the turns that were new, changed or
-    gone in them. A view that is not among them is compared as a whole."""
+    turn_news: ViewNews = ()
     tasks: Mapping[int, Task] = field(default_factory=dict)
+    task_news: ViewNews = ()
     agents: Mapping[str, Agent] = field(default_factory=dict)
     agent_tallies: Mapping[str, AgentTally] = field(default_factory=dict)
     batches: Mapping[str, Batch] = field(default_factory=dict)

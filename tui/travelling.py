@@ -5,6 +5,7 @@ from __future__ import annotations
 from textual import work
 
 from batchdeck.core.clock import Clock
+from batchdeck.core.errors import BatchdeckError
 from batchdeck.tui.opening import OpeningApp
 from batchdeck.tui.present.cells import Tone
 from batchdeck.tui.present.past import MOST_EVENTS, Past
@@ -37,7 +38,11 @@ class TravellingApp(OpeningApp):
             if by > 0:
                 self.say("later: this is now; [ goes back")
                 return
-            events = await self.deck.events(-MOST_EVENTS, MOST_EVENTS)
+            try:
+                events = await self.deck.events(-MOST_EVENTS, MOST_EVENTS)
+            except BatchdeckError as error:
+                self.say(error.message, Tone.ALERT)
+                return
             past = Past(self.view, events, self.clock.now_ms())
         if not past.step(by):
             self.say("earlier: nothing is known of what was before this", Tone.ALERT)

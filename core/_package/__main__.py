@@ -118,6 +118,11 @@ class _Root:
 
         return served(deck, path)
 
+    def attach(self, path: Path, read_only: bool) -> Any:
+        from batchdeck.core.control.remote import attached
+
+        return attached(path, read_only=read_only)
+
     def doctor(self, paths: DeckPaths, environment: Mapping[str, str], repair: bool) -> Any:
         from batchdeck.core.doctor.examining import examine
 
@@ -156,7 +161,7 @@ def main() -> None:
     os.umask(0o077)
     collect_seldom()
     root = _Root(os.environ)
-    doors = Doors(root.open_deck, root.look, root.holder, root.serve, root.doctor)
+    doors = Doors(root.open_deck, root.look, root.holder, root.serve, root.attach, root.doctor)
     code = run_command_line(doors, dict(os.environ))
     _let_go_of_what_is_gone()
     sys.exit(code)

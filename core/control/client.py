@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 
 from batchdeck.core.commands import Command
-from batchdeck.core.control.server import VERSION
+from batchdeck.core.control.http import COMMANDS
 from batchdeck.core.control.wire import command_document
 from batchdeck.core.errors import NoSupervisor, StoreError
 
@@ -38,7 +38,7 @@ def call(path: Path, command: Command) -> Answer:
     transport = httpx.HTTPTransport(uds=str(path))
     with httpx.Client(transport=transport, base_url="http://deck", timeout=None) as client:
         try:
-            return _answer(client.post(f"/v{VERSION}/commands", json=command_document(command)))
+            return _answer(client.post(COMMANDS, json=command_document(command)))
         except httpx.TransportError as error:
             raise StoreError(
                 f"The supervisor went away before it answered ({error}). Look with batchdeck "

@@ -10,27 +10,27 @@ import socket
 import stat
 import struct
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
 import anyio
 import anyio.abc
-import h11
 
 from batchdeck.core.commands import Command, Receipt
-from batchdeck.core.control.wire import answer_document, command_from
+from batchdeck.core.control.http import COMMANDS, VERSION, talk
+from batchdeck.core.control.watching import send_views
+from batchdeck.core.control.wire import answer_document, command_from, page_document
 from batchdeck.core.errors import BadInput, BatchdeckError
 from batchdeck.core.port import Deck
 
 _log = logging.getLogger(__name__)
 
-VERSION = 1
-MOST_BYTES = 5 * 1024 * 1024
-"""Of one request."""
-IDLE_SECONDS = 30.0
-"""A peer that sends nothing for so long is let go."""
+FAREWELL_SECONDS = 0.5
+"""How long the last view may take on its way."""
 REMEMBERED = 10_000
 """Answers kept in memory, so that a command sent twice is carried out once."""
 
@@ -42,12 +42,14 @@ class Server:
         self._deck = deck
         self._answers: dict[str, Receipt] = {}
         self._under_way: dict[str, anyio.Event] = {}
+        self._leaving = anyio.Event()
+        self._seats: set[anyio.Event] = set()
 
     async def answer(self, method: str, target: str, body: bytes) -> tuple[int, Any]:
         """Status and document for one request."""
-        if method == "GET" and target == f"/v{VERSION}/health":
-            return 200, {"deck": self._deck.view.deck, "version": VERSION, "pid": os.getpid()}
-        if target != f"/v{VERSION}/commands":
+        if method == "GET" and target != COMMANDS:
+            return await self._look(target)
+        if target != COMMANDS:
             return 404, {"error": "not_found", "message": f"There is nothing at {target}."}
         if method != "POST":
             return 405, {"error": "bad_input", "message": "Commands are sent by POST."}
@@ -57,6 +59,48 @@ class Server:
             return 400, {"error": error.code, "message": error.message}
         receipt = await self._once(command)
         return _status(receipt), answer_document(receipt)
+
+    async def _look(self, target: str) -> tuple[int, Any]:
+        path, _, query = target.partition("?")
+        try:
+            numbers = {name: int(value) for name, value in parse_qsl(query)}
+            found = await self._looked_up(path.removeprefix(f"/v{VERSION}/"), numbers)
+        except (TypeError, ValueError):
+            return 400, {"error": "bad_input", "message": f"{target} is not a question."}
+        except BatchdeckError as error:
+            return 400, {"error": error.code, "message": error.message}
+        if found is None:
+            return 404, {"error": "not_found", "message": f"There is nothing at {target}."}
+        return 200, found
+
+    async def _looked_up(self, what: str, numbers: dict[str, int]) -> Any:
+        match what:
+            case "health":
+                return {"deck": self._deck.view.deck, "version": VERSION, "pid": os.getpid()}
+            case "output":
+                return page_document(await self._deck.output(**numbers))
+            case "history":
+                return list(await self._deck.events(**numbers))
+            case "messages":
+                return [asdict(message) for message in await self._deck.messages(**numbers)]
+        return None
+
+    async def send_views(self, send: Callable[[bytes], Awaitable[None]]) -> None:
+        """Sends the view, and what changes in it, until the supervisor leaves."""
+        told = anyio.Event()
+        self._seats.add(told)
+        try:
+            await send_views(self._deck, send, self._leaving)
+        finally:
+            told.set()
+            self._seats.discard(told)
+
+    async def leave(self) -> None:
+        """Lets those who watch know the last that is to be known."""
+        self._leaving.set()
+        with anyio.move_on_after(FAREWELL_SECONDS):
+            for told in tuple(self._seats):
+                await told.wait()
 
     async def _once(self, command: Command) -> Receipt:
         under_way = self._under_way.get(command.id)
@@ -100,6 +144,7 @@ async def served(deck: Deck, path: Path) -> AsyncIterator[None]:
         async with anyio.create_task_group() as callers:
             callers.start_soon(_serve, listener, server)
             yield
+            await server.leave()
             callers.cancel_scope.cancel()
     finally:
         with contextlib.suppress(FileNotFoundError):
@@ -128,10 +173,12 @@ async def _caller(stream: anyio.abc.SocketStream, server: Server) -> None:
     async with stream:
         if not _is_owner(stream):
             return
-        with contextlib.suppress(
-            anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.EndOfStream
-        ):
-            await _talk(stream, server)
+        try:
+            await talk(stream, server)
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.EndOfStream):
+            pass
+        except Exception:  # noqa: BLE001 - one caller's fault must not close the door for the others
+            _log.exception("a caller could not be answered")
 
 
 def _is_owner(stream: anyio.abc.SocketStream) -> bool:
@@ -143,67 +190,3 @@ def _is_owner(stream: anyio.abc.SocketStream) -> bool:
     peer = raw.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
     _, uid, _ = struct.unpack("3i", peer)
     return uid in (os.geteuid(), 0)
-
-
-async def _talk(stream: anyio.abc.SocketStream, server: Server) -> None:
-    protocol = h11.Connection(h11.SERVER, max_incomplete_event_size=64 * 1024)
-    while True:
-        try:
-            request, body = await _request(protocol, stream)
-        except h11.RemoteProtocolError as error:
-            await _respond(protocol, stream, 400, {"error": "bad_input", "message": str(error)})
-            return
-        except BadInput as error:
-            await _respond(protocol, stream, 413, {"error": error.code, "message": error.message})
-            return
-        if request is None:
-            return
-        method, target = request.method.decode("ascii"), request.target.decode("ascii", "replace")
-        status, document = await server.answer(method, target, body)
-        await _respond(protocol, stream, status, document)
-        if protocol.our_state is h11.MUST_CLOSE:
-            return
-        protocol.start_next_cycle()
-
-
-async def _request(
-    protocol: h11.Connection, stream: anyio.abc.SocketStream
-) -> tuple[h11.Request | None, bytes]:
-    request: h11.Request | None = None
-    body = bytearray()
-    while True:
-        event = protocol.next_event()
-        if event is h11.NEED_DATA:
-            protocol.receive_data(await _receive(stream))
-        elif isinstance(event, h11.Request):
-            request = event
-        elif isinstance(event, h11.Data):
-            body += event.data
-            if len(body) > MOST_BYTES:
-                raise BadInput(f"A request may have {MOST_BYTES} bytes.")
-        elif isinstance(event, h11.EndOfMessage):
-            return request, bytes(body)
-        else:
-            return None, b""
-
-
-async def _receive(stream: anyio.abc.SocketStream) -> bytes:
-    """The next bytes; none when the peer has gone or says nothing."""
-    with anyio.move_on_after(IDLE_SECONDS):
-        try:
-            return await stream.receive()
-        except anyio.EndOfStream:
-            return b""
-    return b""
-
-
-async def _respond(
-    protocol: h11.Connection, stream: anyio.abc.SocketStream, status: int, document: Any
-) -> None:
-    if protocol.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
-        return
-    body = json.dumps(document).encode()
-    headers = [("content-type", "application/json"), ("content-length", str(len(body)))]
-    response = h11.Response(status_code=status, headers=headers)
-    parts = [protocol.send(part) for part in (response, h11.Data(data=body), h11.EndOfMessage())]
-    await stream.send(b"".join(part for part in parts if part))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
@@ -35,7 +36,9 @@ from batchdeck.core.commands import (
     StopTurn,
 )
 from batchdeck.core.errors import BadInput
-from batchdeck.core.model.gate import Gate
+from batchdeck.core.model.gate import Gate, GateName, Holder
+from batchdeck.core.model.turn import TurnState
+from batchdeck.core.port import OutputPage
 
 _KINDS: Mapping[str, type[Command]] = {
     "send": Send,
@@ -71,19 +74,19 @@ def command_document(command: Command) -> dict[str, Any]:
     """A command as it crosses the socket."""
     document: dict[str, Any] = {"kind": _NAMES[type(command)]}
     for field in fields(command):
-        document[field.name] = _plain(getattr(command, field.name))
+        document[field.name] = plain(getattr(command, field.name))
     return document
 
 
-def _plain(value: Any) -> Any:
-    """A value as JSON has it."""
+def plain(value: Any) -> Any:
+    """A value as JSON has it: mappings with text keys, dataclasses by their fields, sets sorted."""
     if is_dataclass(value):
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, frozenset):
         return sorted(value)
-    return [_plain(item) for item in value] if isinstance(value, tuple | list) else value
+    return [plain(item) for item in value] if isinstance(value, tuple | list) else value
 
 
 def command_from(document: Any) -> Command:
@@ -170,3 +173,47 @@ def answer_document(receipt: Receipt) -> dict[str, Any]:
         "exit_code": receipt.exit_code,
         "receipt": receipt_document(receipt),
     }
+
+
+def receipt_from(answer: Mapping[str, Any]) -> Receipt:
+    """The receipt that crossed the socket as `answer_document`, or as a bare error."""
+    document = answer.get("receipt", answer)
+    turn, conversation, state = (document.get(n) for n in ("turn", "conversation", "state"))
+    return Receipt(
+        accepted=answer.get("accepted", False),
+        error=document.get("error"),
+        message=document.get("message", ""),
+        exit_code=answer.get("exit_code", BadInput.exit_code),
+        gates=tuple(_gate_from(gate) for gate in document.get("gates", ())),
+        turn=None if turn is None else int(turn),
+        conversation=None if conversation is None else int(conversation.removeprefix("c")),
+        state=None if state is None else TurnState(state),
+        position=document.get("position"),
+        bypassed=tuple(document.get("bypassed", ())),
+        batch=document.get("batch"),
+        before=document.get("before"),
+    )
+
+
+def _gate_from(document: Mapping[str, Any]) -> Gate:
+    holders = [
+        Holder(int(one["turn"]), one["task"], one["since_ms"], one["forced"])
+        for one in document["holders"]
+    ]
+    return Gate(
+        name=GateName(document["gate"]),
+        holders=tuple(holders),
+        **{name: document[name] for name in ("open", "subject", "used", "limit")},
+        **{name: document[name] for name in ("frees", "passable")},
+    )
+
+
+def page_document(page: OutputPage) -> dict[str, Any]:
+    """A piece of output as it crosses the socket: bytes, so in base 64."""
+    data = base64.b64encode(page.data).decode("ascii")
+    return {"start": page.start, "data": data, "size": page.size, "ended": page.ended}
+
+
+def page_from(document: Mapping[str, Any]) -> OutputPage:
+    data = base64.b64decode(document["data"])
+    return OutputPage(document["start"], data, document["size"], document["ended"])

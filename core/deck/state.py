@@ -10,6 +10,7 @@ from typing import Any
 
 from batchdeck.core.deck.items import Items
 from batchdeck.core.deck.next_ids import NextIds
+from batchdeck.core.difference import RowNews
 from batchdeck.core.model.agent import Agent
 from batchdeck.core.model.ask import Ask
 from batchdeck.core.model.batch import Batch, BatchState
@@ -27,9 +28,6 @@ from batchdeck.core.view import AgentTally, DeckView, IssueMove, ItemsStanding, 
 
 KEPT_ENDED = 2_000
 """Ended turns that stay in memory, for the screen; older ones are in the store."""
-
-KEPT_NEWS = 32
-"""Views that a view tells the changes of."""
 
 RECENT = 64
 """Ends of an agent's turns that its tally remembers."""
@@ -111,10 +109,8 @@ class DeckState:
     _news: dict[str, _News] = field(default_factory=dict)
     _published: dict[str, Any] = field(default_factory=dict)
     _stale: set[str] = field(default_factory=set)
-    _touched_turns: set[int] = field(default_factory=set)
-    _turn_news: deque[tuple[int, frozenset[int]]] = field(
-        default_factory=lambda: deque(maxlen=KEPT_NEWS)
-    )
+    _turn_news: RowNews = field(default_factory=RowNews)
+    _task_news: RowNews = field(default_factory=RowNews)
 
     # -- changing rows
 
@@ -126,7 +122,7 @@ class DeckState:
         elif turn.state not in ENDED:
             self._enter_sequences(turn)
         self.turns[turn.id] = turn
-        self._touched_turns.add(turn.id)
+        self._turn_news.touch(turn.id)
         self._count(turn, 1)
         if turn.state in ENDED and (before is None or before.state not in ENDED):
             if before is not None:
@@ -174,7 +170,7 @@ class DeckState:
             oldest = self.ended.popleft()
             if not self._asked_about(oldest):
                 self.turns.pop(oldest, None)
-                self._touched_turns.add(oldest)
+                self._turn_news.touch(oldest)
 
     def _asked_about(self, turn: int) -> bool:
         return any(ask.turn == turn for ask in self.asks.values())
@@ -254,6 +250,7 @@ class DeckState:
         if not task.barrier:
             counts[task.status] = counts.get(task.status, 0) + 1
         self.tasks[task.id] = task
+        self._task_news.touch(task.id)
         if task.batch in self.foreaches and task.index is not None:
             self.foreaches[task.batch].note_task(task)
         self._stale.add("tasks")
@@ -291,8 +288,8 @@ class DeckState:
     def publish(self, at_ms: int) -> DeckView:
         """A view that stays as it is; only mappings that changed are copied."""
         self._add_up()
-        self._turn_news.append((self.revision, frozenset(self._touched_turns)))
-        self._touched_turns.clear()
+        self._turn_news.publish(self.revision)
+        self._task_news.publish(self.revision)
         view = self._view(at_ms, self._copied)
         self._stale.clear()
         return view
@@ -325,8 +322,9 @@ class DeckState:
             live=tuple(self.live),
             in_order=kept("in_order", self.contended),
             turns=kept("turns", self.turns),
-            turn_news=tuple(self._turn_news),
+            turn_news=self._turn_news.told,
             tasks=kept("tasks", self.tasks),
+            task_news=self._task_news.told,
             agents=kept("agents", self.agents),
             agent_tallies=kept("agent_tallies", self.tallies),
             batches=kept("batches", self.batches),

@@ -69,6 +69,8 @@ class Doors:
     look: Callable[[DeckPaths], AbstractContextManager[Look]]
     holder: Callable[[Path], object | None]
     serve: Callable[[Deck, Path], AbstractAsyncContextManager[None]]
+    attach: Callable[[Path, bool], AbstractAsyncContextManager[Deck]]
+    """By the socket of whoever dispatches; True: to look only."""
     doctor: Callable[[DeckPaths, Mapping[str, str], bool], Sequence[Finding]]
 
 

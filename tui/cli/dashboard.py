@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import signal
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -13,8 +14,9 @@ from anyio.abc import TaskStatus
 
 from batchdeck.core.commands import Command, Receipt, StopAll
 from batchdeck.core.paths import DeckPaths
+from batchdeck.core.port import Deck
 from batchdeck.tui.app import DeckApp
-from batchdeck.tui.cli.context import Context, LiveDeck, Opening
+from batchdeck.tui.cli.context import Context, Opening
 from batchdeck.tui.cli.crashing import report_crash
 from batchdeck.tui.leaving import How, Leave
 from batchdeck.tui.settings import ScreenSettings, read_screen_settings
@@ -53,6 +55,22 @@ def user_themes() -> str:
     return str(platformdirs.user_config_path("batchdeck") / "themes")
 
 
+async def run_attached(context: Context, read_only: bool) -> int:
+    """A dashboard on a deck that another process dispatches; returns the exit code.
+
+    Raises:
+        NoSupervisor: nobody dispatches it.
+    """
+    settings = replace(screen_settings(context), attached=True, read_only=read_only)
+    paths = context.paths
+    async with AsyncExitStack() as stack:
+        deck = await stack.enter_async_context(context.doors.attach(paths.socket, read_only))
+        seat = _Seat(DeckApp(deck, settings, report_crash=lambda e: report_crash(paths, e)))
+        await seat.sit(deck, None)
+        return await seat.leave(deck)
+    raise AssertionError("unreachable")
+
+
 class _Seat:
     """The app, asked to leave and never cancelled, and the signals that ask it."""
 
@@ -62,7 +80,7 @@ class _Seat:
         self._signal: int | None = None
         self._refused: Receipt | None = None
 
-    async def sit(self, deck: LiveDeck, command: Command | None) -> None:
+    async def sit(self, deck: Deck, command: Command | None) -> None:
         """Opens the screen while the command is carried out; returns when the app has left."""
         async with anyio.create_task_group() as tasks:
             await tasks.start(self._watch_signals)  # before the terminal is changed
@@ -75,7 +93,7 @@ class _Seat:
                     self._left.set()
             tasks.cancel_scope.cancel()
 
-    async def _carry_out(self, deck: LiveDeck, command: Command) -> None:
+    async def _carry_out(self, deck: Deck, command: Command) -> None:
         receipt = await deck.submit(command)
         if not receipt.accepted:
             self._refused = receipt
@@ -89,7 +107,7 @@ class _Seat:
                 self._signal = number
                 self._app.exit()
 
-    async def leave(self, deck: LiveDeck) -> int:
+    async def leave(self, deck: Deck) -> int:
         """Does what the operator chose, and returns the exit code."""
         if self._refused is not None:
             click.echo(self._refused.message, err=True)
@@ -102,7 +120,7 @@ class _Seat:
         return self._app.return_code or 0
 
 
-async def stop_everything(deck: LiveDeck) -> None:
+async def stop_everything(deck: Deck) -> None:
     """Ends what runs, and waits until no process of it is left."""
     await deck.submit(StopAll())
     with anyio.move_on_after(STOP_SECONDS):

@@ -39,6 +39,7 @@ _COMMANDS: Mapping[str, str] = {
     "drain": "changing",
     "reconcile": "changing",
     "export": "exporting",
+    "attach": "attaching",
     "doctor": "doctor",
     "queue": "queueing",
     "agent": "defining",

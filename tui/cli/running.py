@@ -187,7 +187,7 @@ def demo(
     """Play a scripted batch with agents that need no key and no network."""
     from batchdeck.tui.cli.demonstration import demo_batch, demo_deck
 
-    attended = not headless and _has_terminal()
+    attended = not headless and has_terminal()
     paths = DeckPaths(Path(context.deck).absolute()) if context.deck else demo_deck()
     spec = demo_batch(agent_count, task_count, seed, asks=attended)
     command = AddBatch(spec=spec, by=who(context))
@@ -206,7 +206,7 @@ def dispatch(
     as_json: bool,
 ) -> int:
     """Opens the deck and dispatches, with or without a screen; returns the exit code."""
-    if not headless and not as_json and _has_terminal():
+    if not headless and not as_json and has_terminal():
         from batchdeck.tui.cli.dashboard import run_dashboard
 
         return anyio.run(run_dashboard, context, paths, command, opening)
@@ -225,14 +225,14 @@ def _unattended(opening: Opening) -> Opening:
     return replace(opening, hold_after_unclean_stop=False, refuse_after_unclean_stop=refuse)
 
 
-def _has_terminal() -> bool:
+def has_terminal() -> bool:
     """Textual reads the keys from standard input and draws on standard error."""
     return sys.stdin.isatty() and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def open_dashboard(context: Context) -> int:
     """`batchdeck` without a command."""
-    if not _has_terminal():
+    if not has_terminal():
         raise BadInput(
             "The dashboard needs a terminal. Use batchdeck status, or run FILE --headless."
         )

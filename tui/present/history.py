@@ -70,6 +70,7 @@ class History:
             turns=turns,
             turn_news=(),
             tasks=tasks,
+            task_news=(),
             task_counts=_task_counts(tasks.values()),
             limits=_limits_before(self._view.limits, since),
             holds=holds,

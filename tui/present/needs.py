@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 
+from batchdeck.core.difference import changed_turns
 from batchdeck.core.model.turn import Turn, TurnState
 from batchdeck.core.view import DeckView
-from batchdeck.tui.present.changes import changed_turns
 
 
 class NeedKind(StrEnum):

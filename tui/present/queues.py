@@ -6,9 +6,9 @@ import heapq
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator
 
+from batchdeck.core.difference import changed_turns
 from batchdeck.core.model.turn import Turn, TurnState
 from batchdeck.core.view import DeckView
-from batchdeck.tui.present.changes import changed_turns
 
 _Key = tuple[int, int, int]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from typing import Any
 
+from batchdeck.core.difference import changed_ids, changed_turns
 from batchdeck.core.model.turn import LIVE, Turn, TurnState
 from batchdeck.core.view import DeckView
-from batchdeck.tui.present.changes import changed_ids, changed_turns
 from batchdeck.tui.present.filtering import Filter
 from batchdeck.tui.present.needs import needs
 from batchdeck.tui.present.sorting import Sort, sort_key

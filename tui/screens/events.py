@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
 
+from batchdeck.core.errors import BatchdeckError
 from batchdeck.core.model.event import Event
 from batchdeck.tui.action import Focus, Standpoint
 from batchdeck.tui.present.cells import Row
@@ -109,7 +110,10 @@ class EventsScreen(FilteringScreen):
     @work(exclusive=True, group="events")
     async def _read_on(self) -> None:
         latest = max(self._events, default=-_PAGE)
-        fresh = await self.deck_app.deck.events(latest, _PAGE)
+        try:
+            fresh = await self.deck_app.deck.events(latest, _PAGE)
+        except BatchdeckError:
+            return  # nobody there to ask: what is shown stays
         if not fresh or not self.ready:
             return
         table = self.query_one(EventTable)

@@ -11,6 +11,7 @@ from textual.containers import Horizontal
 from textual.content import Content
 from textual.widgets import Static
 
+from batchdeck.core.errors import BatchdeckError
 from batchdeck.core.model.conversation import Message, Role
 from batchdeck.core.model.turn import Turn
 from batchdeck.core.text import clean_text
@@ -136,7 +137,10 @@ class TurnScreen(ActingScreen):
         turn = self._turn
         if turn is None:
             return
-        messages = await self.deck_app.deck.messages(turn.conversation)
+        try:
+            messages = await self.deck_app.deck.messages(turn.conversation)
+        except BatchdeckError:
+            return  # nobody there to ask: what is shown stays
         fresh = messages[self._messages_shown :]
         self._messages_shown = len(messages)
         log = self.query_one("#conversation", RingLog)

@@ -9,6 +9,7 @@ from textual import work
 from textual.content import Content
 from textual.reactive import reactive
 
+from batchdeck.core.errors import BatchdeckError
 from batchdeck.core.model.turn import ENDED, LIVE, Turn, TurnState
 from batchdeck.core.port import OutputPage
 from batchdeck.core.text import LineSplitter, decode
@@ -121,7 +122,10 @@ class OutputPane(RingLog):
     async def _read_pages(self, turn_id: int) -> None:
         while not self._complete:
             self._news.clear()
-            page = await self._read(turn_id, self._position, _PAGE)
+            try:
+                page = await self._read(turn_id, self._position, _PAGE)
+            except BatchdeckError:
+                return  # nobody there to ask: what is shown stays, and the next view is news
             if turn_id != self.turn_id:
                 return
             self._take(page)

@@ -18,7 +18,8 @@ import pytest
 
 from batchdeck.core.commands import SetLimit
 from batchdeck.core.control.client import call
-from batchdeck.core.control.server import MOST_BYTES, served
+from batchdeck.core.control.http import MOST_BYTES
+from batchdeck.core.control.server import served
 from batchdeck.core.control.wire import command_document
 from batchdeck.core.errors import BadInput, NoSupervisor
 from batchdeck.core.model.spec import TaskSpec

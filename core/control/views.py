@@ -1,0 +1,129 @@
+"""Views as they cross the socket: a whole one first, then of each later one what has changed.
+
+A view goes as one or more JSON lines. Each has some of `fields` (whole, by name) and of `put` and
+`gone` (rows of the large mappings, by name and id); the line with a `revision` ends the view. Large
+views are cut into lines of a thousand rows, so that neither side stands still for one of them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import fields
+from functools import cache
+from typing import Any, get_args, get_type_hints
+
+from pydantic import TypeAdapter
+
+from batchdeck.core.control.wire import plain
+from batchdeck.core.difference import RowNews, changed_tasks, changed_turns
+from batchdeck.core.view import DeckView
+
+ROWS_PER_LINE = 1_000
+_CHANGED: Mapping[str, Callable[[DeckView, DeckView], set[int]]] = {
+    "turns": changed_turns,
+    "tasks": changed_tasks,
+}
+"""Mappings too large to be sent whole again and again, with what has changed in them."""
+_DERIVED = frozenset({"revision", "turn_news", "task_news"})
+_NOTHING = DeckView()
+
+
+@cache
+def _adapters() -> dict[str, TypeAdapter[Any]]:
+    """How each field crosses; of the large mappings, how one row does."""
+    types = get_type_hints(DeckView)
+    rows = {name: get_args(types[name])[1] for name in _CHANGED}
+    return {name: TypeAdapter(rows.get(name, kind)) for name, kind in types.items()}
+
+
+def lines_of(view: DeckView, before: DeckView = _NOTHING) -> Iterator[bytes]:
+    """The lines that turn `before` into `view`; without `before`, the whole view."""
+    adapters = _adapters()
+    for name, changed in _CHANGED.items():
+        rows: Mapping[int, Any] = getattr(view, name)
+        ids = sorted(changed(before, view))
+        for begin in range(0, len(ids), ROWS_PER_LINE):
+            some = ids[begin : begin + ROWS_PER_LINE]
+            put = {
+                key: adapters[name].dump_python(rows[key], mode="json")
+                for key in some
+                if key in rows
+            }
+            yield _line({"put": {name: put}, "gone": {name: [k for k in some if k not in rows]}})
+    yield _line({"revision": view.revision, "fields": _changed_fields(view, before)})
+
+
+def _changed_fields(view: DeckView, before: DeckView) -> dict[str, Any]:
+    found = {}
+    for field in fields(view):
+        name = field.name
+        if name in _DERIVED or name in _CHANGED:
+            continue
+        value = getattr(view, name)
+        if value is not getattr(before, name) and value != getattr(before, name):
+            found[name] = plain(value)
+    return found
+
+
+def _line(document: dict[str, Any]) -> bytes:
+    return json.dumps(document, separators=(",", ":")).encode() + b"\n"
+
+
+class Mirror:
+    """The view at the other end, as far as it has been told here; revisions are of our own."""
+
+    def __init__(self) -> None:
+        self._fields: dict[str, Any] = {}
+        self._rows: dict[str, dict[int, Any]] = {name: {} for name in _CHANGED}
+        self._news = {name: RowNews() for name in _CHANGED}
+        self._revision = 0
+
+    def forget(self) -> None:
+        """What comes next is a whole view again."""
+        self._fields.clear()
+        for name, rows in self._rows.items():
+            for key in rows:
+                self._news[name].touch(key)
+            rows.clear()
+
+    def take(self, line: bytes) -> DeckView | None:
+        """The next view, where the line ends one."""
+        document = json.loads(line)
+        adapters = _adapters()
+        for name, put in document.get("put", {}).items():
+            for key, row in put.items():
+                self._put(name, int(key), adapters[name].validate_python(row))
+        for name, gone in document.get("gone", {}).items():
+            self._drop(name, gone)
+        for name, value in document.get("fields", {}).items():
+            self._fields[name] = adapters[name].validate_python(value)
+        return self.view() if "revision" in document else None
+
+    def view(self, **changes: Any) -> DeckView:
+        """What is known, as a view of its own; `changes`: what differs from what was told."""
+        self._revision += 1
+        for news in self._news.values():
+            news.publish(self._revision)
+        values = {**self._fields, **changes}
+        return DeckView(
+            revision=self._revision,
+            turns=_in_order(self._rows["turns"]),
+            turn_news=self._news["turns"].told,
+            tasks=_in_order(self._rows["tasks"]),
+            task_news=self._news["tasks"].told,
+            **values,
+        )
+
+    def _put(self, name: str, key: int, row: Any) -> None:
+        self._rows[name][key] = row
+        self._news[name].touch(key)
+
+    def _drop(self, name: str, keys: Iterable[int]) -> None:
+        for key in keys:
+            self._rows[name].pop(key, None)
+            self._news[name].touch(key)
+
+
+def _in_order(rows: dict[int, Any]) -> dict[int, Any]:
+    return dict(sorted(rows.items()))
