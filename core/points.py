@@ -29,8 +29,9 @@ Point = Literal[
     "recover",
     "fenced",
     "found",
+    "followed",
 ]
-ON_FINDING: tuple[Point, ...] = ("found",)
+ON_FINDING: tuple[Point, ...] = ("found", "followed")
 """Reached only where something was completed elsewhere."""
 OF_A_BARRIER: tuple[Point, ...] = ("barrier.before", "barrier.judged", "barrier.after")
 """Reached only by a batch with a foreach."""

@@ -58,6 +58,9 @@ _ON_TURNS = (
            _ON_TURN_OR_AGENT,
            "choose an agent or a turn first (tab); p holds the whole deck",
            reasons.not_holdable, changes=True, in_bar=True),
+    Action("block", "block", "b", "turn",
+           "Keep this task waiting until a question about it is answered.",
+           ON_TURN, _CHOOSE_TURN, reasons.not_blockable, changes=True),
     Action("retry", "retry", "r", "turn",
            "Start this task again; its attempts are counted anew.",
            ON_TURN, _CHOOSE_TURN, reasons.not_retryable, changes=True),
@@ -109,6 +112,8 @@ _DECK = (
            changes=True),
     Action("deck.drain", "drain", "d", "deck",
            "Admit nothing new and let what runs finish, or admit again.", changes=True),
+    Action("reconcile", "reconcile", "R", "deck",
+           "Look at once for what was done elsewhere: tasks, blockers, issues.", changes=True),
 )
 _PROGRAM = (
     Action("help", "help", "question_mark", "program", "Show every key.", in_bar=True),

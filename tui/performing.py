@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from batchdeck.core.commands import Drain, PutHold, ReleaseHold
+from batchdeck.core.commands import Drain, PutHold, Reconcile, ReleaseHold
 from batchdeck.tui.action import Focus, Standpoint
 from batchdeck.tui.deed import Deed
 from batchdeck.tui.present.cells import Tone
@@ -70,6 +70,12 @@ def _drain(screen: ActingScreen, at: Standpoint) -> None:
     screen.deck_app.carry_out(Drain(on=not at.view.draining), words)
 
 
+def _reconcile(screen: ActingScreen, at: Standpoint) -> None:
+    app = screen.deck_app
+    screen.say("reconcile: looking …")
+    app.submit(Reconcile(), lambda receipt: app.tell(receipt, receipt.message))
+
+
 def _copy(screen: ActingScreen, at: Standpoint) -> None:
     marked = screen.get_selected_text()
     if marked:
@@ -102,6 +108,7 @@ _DEEDS: dict[str, Deed] = {
     "copy": _copy,
     "deck.hold": _hold_deck,
     "deck.drain": _drain,
+    "reconcile": _reconcile,
     "palette": lambda screen, at: screen.deck_app.action_command_palette(),
     "help": lambda screen, at: screen.deck_app.open_help(at.focus),
     "next_part": lambda screen, at: screen.go_on(1),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from batchdeck.core.model.task import COMPLETED
+from batchdeck.core.model.task import COMPLETED, Status, may_move
 from batchdeck.core.model.turn import DECIDES_TASK, ENDED, LIVE, Turn, TurnState
 from batchdeck.core.view import DeckView
 from batchdeck.tui.action import Focus, Standpoint
@@ -45,6 +45,19 @@ def not_stoppable(at: Standpoint) -> str | None:
 
 def not_retryable(at: Standpoint) -> str | None:
     return _for_none(at, _why_not_retryable)
+
+
+def not_blockable(at: Standpoint) -> str | None:
+    if len(at.marked) > 1:
+        return "one at a time; esc takes the marks away"
+    if at.turn is None:
+        return no_turn(at)
+    task = None if at.turn.task is None else at.view.tasks.get(at.turn.task)
+    if task is None:
+        return f"#{at.turn.id} is a message, not a task; h holds it"
+    if task.status is Status.BLOCKED or may_move(task.status, Status.BLOCKED):
+        return None
+    return f"{task.key} is {task.status}"
 
 
 def not_holdable(at: Standpoint) -> str | None:

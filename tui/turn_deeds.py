@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from batchdeck.core.commands import Command, PutHold, ReleaseHold, RetryTask, StopTurn
+from batchdeck.core.commands import BlockTask, Command, PutHold, ReleaseHold, RetryTask, StopTurn
+from batchdeck.core.model.ask import Ask
 from batchdeck.core.model.turn import Turn, TurnState
 from batchdeck.core.view import DeckView
 from batchdeck.tui.action import Focus, Standpoint
 from batchdeck.tui.deed import Deed
 from batchdeck.tui.present.turns import what
 from batchdeck.tui.reasons import holdable, retryable, stoppable
+from batchdeck.tui.screens.answer import AnswerScreen
 
 if TYPE_CHECKING:
     from batchdeck.tui.screens.acting import ActingScreen
@@ -110,11 +112,29 @@ def _finish(screen: ActingScreen, commands: Sequence[Command], done: str) -> Non
     screen.unmark()
 
 
+def block(screen: ActingScreen, at: Standpoint) -> None:
+    """Asks what the task waits for, and keeps it from starting until somebody has answered."""
+    task = None if at.turn is None or at.turn.task is None else at.view.tasks.get(at.turn.task)
+    if task is None:
+        return
+    name = task.name
+    screen.deck_app.open(
+        AnswerScreen(
+            Ask(0, 0, f"What must be answered before {task.key} may start?"),
+            f"block {task.key}",
+            command=lambda text: BlockTask(task=name, question=text),
+            done=f"{task.key} is BLOCKED; ! answers it",
+            is_open=lambda view: True,
+        )
+    )
+
+
 TURN_DEEDS: dict[str, Deed] = {
     "message": message,
     "stop": stop,
     "hold": hold,
     "retry": retry,
+    "block": block,
     "sort": lambda screen, at: screen.sort(),
     "mark": lambda screen, at: screen.mark(),
     "mark.all": lambda screen, at: screen.mark_all(),

@@ -264,6 +264,8 @@ class Engine:
         self._refusals = 0
         if any(isinstance(letter, Ended) for letter in letters):
             reached("finish.after")
+        if any(isinstance(letter, Found) and letter.applied for letter in letters):
+            reached("followed")
         if letters or work.events:
             self._remember(work, publish=bool(receipts))
             self._answers.give(receipts, self._state, work.now_ms)

@@ -9,7 +9,7 @@ from batchdeck.core.deck.dispatcher import interrupted
 from batchdeck.core.deck.outcomes import ended
 from batchdeck.core.deck.tasks import begin_task
 from batchdeck.core.deck.work import Work
-from batchdeck.core.model.turn import LIVE
+from batchdeck.core.model.turn import LIVE, Turn
 
 FROM_DISK = frozenset({"counts", "slots", "disk"})
 """Kinds that are mended by reading the file again."""
@@ -33,11 +33,20 @@ def _mended(work: Work, violation: Violation, adopt: frozenset[int]) -> str | No
     if violation.kind in FROM_DISK:
         return "read again from disk"
     if violation.kind == "stranded task" and violation.task is not None:
-        return f"queued as #{begin_task(work, work.state.tasks[violation.task]).id}"
-    turn = work.state.turns.get(violation.turn or 0)
-    if violation.kind != "stranded turn" or turn is None or turn.state not in LIVE:
+        turn = begin_task(work, work.state.tasks[violation.task])
+        _tell(work, turn, "it had no turn")
+        return f"queued as #{turn.id}"
+    stranded = work.state.turns.get(violation.turn or 0)
+    if violation.kind != "stranded turn" or stranded is None or stranded.state not in LIVE:
         return None
-    if turn.id in adopt:
+    if stranded.id in adopt:
         return "taken over"
-    ended(work, turn.id, turn.attempt or "", interrupted())
+    ended(work, stranded.id, stranded.attempt or "", interrupted())
+    _tell(work, stranded, "nobody waited for its process")
     return "queued again"
+
+
+def _tell(work: Work, turn: Turn, reason: str) -> None:
+    task = None if turn.task is None else work.state.tasks[turn.task]
+    status = None if task is None else task.status
+    work.emit("reconcile.requeued", turn, by="batchdeck", status=status, reason=reason)

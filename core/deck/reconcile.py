@@ -174,7 +174,7 @@ class Reconciler:
         seen = await self._ask_tracker({*issues_of(left).values(), *asked}, at_once=bool(wholly))
         more, failed = _checked(lambda some: list(issue_findings(view, some, self._facts)), left)
         findings, errors = [*findings, *more], (*errors, *failed, *seen.errors)
-        begins = "" if self._begun else "in time"
+        begins = "" if self._begun else f"every {self._interval():g} s"
         letter = await self._hand_over(
             findings,
             self._news(errors),

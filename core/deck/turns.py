@@ -108,6 +108,9 @@ def requeue(work: Work, turn: Turn, *, lane: Status | None = None) -> Turn:
         task = work.state.tasks[turn.task]
         if task.status is Status.IN_PROGRESS:
             work.set_status(task.id, queued.lane or Status.READY)
+        # somebody may have blocked the task while it ran
+        back = keeps_back(work.state.tasks[task.id], turn.trigger, work.state)
+        queued = evolve(queued, blocked=back)
     work.put_turn(queued)
     work.refresh(queued)
     refresh_next(work, queued)

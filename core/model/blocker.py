@@ -28,3 +28,8 @@ class Blocker:
     answered_by: str | None = None
     spent: bool = False
     """Its task has left BLOCKED since; it says nothing about a later time."""
+
+
+def is_open(blocker: Blocker | None) -> bool:
+    """Whether somebody still has to answer."""
+    return blocker is not None and blocker.state is BlockerState.OPEN

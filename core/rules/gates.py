@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from batchdeck.core.model.blocker import BlockerState
 from batchdeck.core.model.gate import CAPACITY, Gate, GateName, Holder
 from batchdeck.core.model.limit import (
     ATTENTION,
@@ -17,6 +18,8 @@ from batchdeck.core.rules.items import CANDIDATES, stage_of
 from batchdeck.core.rules.limits import effective_limit
 from batchdeck.core.rules.standing import Standing
 from batchdeck.core.view import DeckView, ItemsStanding
+
+_MOST_QUESTION = 80
 
 
 def evaluate(turn: Turn, view: DeckView, now_ms: int) -> tuple[Gate, ...]:
@@ -137,12 +140,26 @@ def _depends_on(turn: Turn, standing: Standing, now_ms: int) -> Gate | None:
     if turn.blocked:
         task = tasks.get(turn.task) if turn.task is not None else None
         status = "BLOCKED" if task is None else task.status
-        return Gate(GateName.DEPENDS_ON, False, subject=status, frees="when the task is READY")
+        return Gate(GateName.DEPENDS_ON, False, subject=status, frees=_unblocks(turn, standing))
     if not turn.depends_on:
         return None
     names = [tasks[task].key if task in tasks else str(task) for task in turn.depends_on]
     shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
     return Gate(GateName.DEPENDS_ON, False, subject=shown, frees=f"when {shown} is done")
+
+
+def _unblocks(turn: Turn, standing: Standing) -> str:
+    asked = [
+        blocker
+        for blocker in standing.view.blockers.values()
+        if blocker.task == turn.task and blocker.state is BlockerState.OPEN
+    ]
+    if not asked:
+        return "when the task is READY"
+    first = " ".join(asked[0].question.split())
+    words = first if len(first) <= _MOST_QUESTION else first[: _MOST_QUESTION - 1] + "…"
+    more = f", and {len(asked) - 1} more" if len(asked) > 1 else ""
+    return f"when blocker {asked[0].id} is answered ({words}){more}"
 
 
 def _in_front(turn: Turn, standing: Standing, sequence: str) -> tuple[Turn, ...]:

@@ -1,4 +1,4 @@
-"""The filter language for events: `kind:limit agent:coder by:op !text`."""
+"""The filter language for events: `kind:limit|hold agent:coder by:op !text`."""
 
 from __future__ import annotations
 
@@ -33,4 +33,4 @@ def _fits(term: Term, event: Event) -> bool:
     if term.field is None:
         turn = "" if event.turn is None else f"#{event.turn}"
         return term.value in f"{event.kind} {turn} {event.task or ''} {event_words(event)}".lower()
-    return _FIELDS[term.field](event).lower().startswith(term.value)
+    return _FIELDS[term.field](event).lower().startswith(tuple(term.value.split("|")))

@@ -32,6 +32,10 @@ def clock_time(at_ms: int) -> str:
 
 def event_words(event: Event) -> str:
     """Who, what it was and is, and the event's other fields in their order."""
+    if event.kind in ("reconcile.skipped", "reconcile.requeued"):
+        return f"{event.fields.get('status')} · {event.fields.get('reason')} · by {event.by}"
+    if event.kind in ("reconcile.error", "reconcile.started"):
+        return str(event.fields.get("error") or event.fields.get("reason"))
     fields = {name: value for name, value in event.fields.items() if name not in _UNSAID}
     named = [event.agent] if event.agent else []
     change = _change(fields)
@@ -64,6 +68,8 @@ def _plain(value: Any) -> str:
 def _tone(event: Event) -> Tone:
     if event.kind in _FAILING or event.fields.get("state") in ("failed", "lost", "incomplete"):
         return Tone.FAILED
+    if event.kind in ("reconcile.skipped", "reconcile.requeued"):
+        return Tone.DONE
     if event.kind.startswith("ask."):
         return Tone.NEEDS
     return Tone.HELD if event.kind in ("hold", "release", "limit.changed") else Tone.PLAIN

@@ -75,8 +75,26 @@ def _parts(view: DeckView, now_ms: int, bars: bool) -> list[Part]:
         if bars:
             parts.append(Part(Cell(_bar(done, total), Tone.DONE), 5))
         parts.append(Part(Cell(f"{100 * done // total}%"), 4))
+    parts += _outside(view)
     estimate = estimate_words(view, total - done, now_ms)
     return [*parts, Part(Cell(estimate, Tone.MUTED), 6)] if estimate else parts
+
+
+def _outside(view: DeckView) -> list[Part]:
+    """What others have done, and a tracker that does not answer."""
+    elsewhere = done_elsewhere(view)
+    parts = [Part(Cell(f"{elsewhere} done elsewhere", Tone.DONE), 4)] if elsewhere else []
+    failing = [tracker for tracker in view.trackers if not tracker.good]
+    if failing:
+        parts.append(Part(Cell(f"{failing[0].name.partition(' ')[0]} fails: e", Tone.ALERT), 3))
+    return parts
+
+
+def done_elsewhere(view: DeckView) -> int:
+    """Tasks of the batches at work that others have completed."""
+    active = {batch.name for batch in active_batches(view)}
+    tasks = (view.tasks.get(task) for task in view.elsewhere)
+    return sum(task is not None and task.batch in active for task in tasks)
 
 
 def mode_words(view: DeckView) -> str:

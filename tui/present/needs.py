@@ -7,6 +7,7 @@ from enum import StrEnum
 from functools import lru_cache
 
 from batchdeck.core.difference import changed_turns
+from batchdeck.core.model.blocker import is_open
 from batchdeck.core.model.turn import Turn, TurnState
 from batchdeck.core.view import DeckView
 
@@ -14,6 +15,7 @@ from batchdeck.core.view import DeckView
 class NeedKind(StrEnum):
     FAULT = "fault"
     ASK = "ask"
+    BLOCKER = "blocker"
     LOST = "lost"
     HOLD = "hold"
 
@@ -30,6 +32,7 @@ class Need:
     turn: int | None = None
     ask: int | None = None
     hold: str | None = None
+    blocker: int | None = None
     urgent: bool = True
     """False: a hold that a person put and knows of."""
 
@@ -38,7 +41,7 @@ class Need:
 @lru_cache(maxsize=1)
 def needs(view: DeckView) -> tuple[Need, ...]:
     """Everything that needs a person, the urgent first, then the oldest first."""
-    found = [*_faults(view), *_asks(view), *_lost(view), *_holds(view)]
+    found = [*_faults(view), *_asks(view), *_blockers(view), *_lost(view), *_holds(view)]
     return tuple(sorted(found, key=lambda need: (not need.urgent, need.since_ms, need.key)))
 
 
@@ -56,6 +59,22 @@ def _asks(view: DeckView) -> list[Need]:
     return [
         Need(NeedKind.ASK, f"ask:{ask.id}", ask.question, ask.opened_ms, ask.turn, ask.id)
         for ask in view.asks.values()
+    ]
+
+
+def _blockers(view: DeckView) -> list[Need]:
+    """What people have asked; an agent's own question is there as such."""
+    return [
+        Need(
+            NeedKind.BLOCKER,
+            f"blocker:{blocker.id}",
+            f"{view.tasks[blocker.task].key}: {blocker.question}",
+            blocker.opened_ms,
+            turn=view.tasks[blocker.task].turn,
+            blocker=blocker.id,
+        )
+        for blocker in view.blockers.values()
+        if is_open(blocker) and blocker.ask is None and blocker.task in view.tasks
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 from textual import events, on
@@ -11,9 +12,10 @@ from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Button, Input, Static
 
-from batchdeck.core.commands import AnswerAsk, Receipt
+from batchdeck.core.commands import AnswerAsk, Command, Receipt
 from batchdeck.core.model.ask import Ask
 from batchdeck.core.text import clean_line, clean_text
+from batchdeck.core.view import DeckView
 from batchdeck.tui.present.fitting import inert, without_piles
 from batchdeck.tui.present.receipts import refused_words
 from batchdeck.tui.screens.live import LiveModal
@@ -29,16 +31,29 @@ class AnswerScreen(LiveModal[None]):
         Binding("up", "app.focus_previous", show=False),
     ]
 
-    def __init__(self, ask: Ask, name: str) -> None:
+    def __init__(
+        self,
+        ask: Ask,
+        title: str,
+        *,
+        command: Callable[[str], Command] | None = None,
+        done: str = "",
+        is_open: Callable[[DeckView], bool] | None = None,
+    ) -> None:
+        """`command` is what an answer becomes, `is_open` whether it is still wanted; by default
+        both are those of the ask."""
         super().__init__()
         self._ask = ask
-        self._asker = name
+        self._title = title
+        self._command = command or (lambda answer: AnswerAsk(ask=ask.id, answer=answer))
+        self._done = done
+        self._is_open = is_open or (lambda view: ask.id in view.asks)
         self._sending = False
 
     def compose(self) -> ComposeResult:
         ask = self._ask
         with Vertical(classes="dialog") as dialog:
-            dialog.border_title = Content(inert(f"{self._asker} asks", 60))
+            dialog.border_title = Content(inert(self._title, 60))
             with VerticalScroll(can_focus=False, id="question"):
                 yield Static(Content(without_piles(clean_text(ask.question))), markup=False)
             for number, choice in enumerate(ask.choices[:_MOST_CHOICES], 1):
@@ -56,7 +71,7 @@ class AnswerScreen(LiveModal[None]):
         self.query_one(first).focus()
 
     def watch_scene(self) -> None:
-        if self.ready and self._ask.id not in self.scene.view.asks and not self._sending:
+        if self.ready and not self._is_open(self.scene.view) and not self._sending:
             self.deck_app.say("that question has been answered elsewhere")
             self.finish(None)
 
@@ -86,13 +101,13 @@ class AnswerScreen(LiveModal[None]):
             return
         self._sending = True
         self._say("sending …")
-        self.deck_app.submit(AnswerAsk(ask=self._ask.id, answer=answer), self._answered)
+        self.deck_app.submit(self._command(answer), self._answered)
 
     def _answered(self, receipt: Receipt) -> None:
         self._sending = False
         if receipt.accepted:
             self.finish(None)
-            self.deck_app.say(f"{self._asker} is answered")
+            self.deck_app.say(self._done)
             return
         self._say(refused_words(receipt))
 

@@ -6,8 +6,9 @@ from typing import ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
-from textual.binding import BindingType
+from textual.binding import Binding, BindingType
 from textual.content import Content
+from textual.widgets import Static
 
 from batchdeck.core.errors import BatchdeckError
 from batchdeck.core.model.event import Event
@@ -15,7 +16,9 @@ from batchdeck.tui.action import Focus, Standpoint
 from batchdeck.tui.present.cells import Row
 from batchdeck.tui.present.columns import ANY_WIDTH, Column
 from batchdeck.tui.present.event_filter import EventFilter
+from batchdeck.tui.present.fitting import fit
 from batchdeck.tui.present.happenings import event_row
+from batchdeck.tui.present.outside import tracker_lines
 from batchdeck.tui.present.scene import Scene
 from batchdeck.tui.screens.acting import bindings_of, hints_for
 from batchdeck.tui.screens.filtering import FilteringScreen
@@ -32,6 +35,8 @@ _COLUMNS = (
     Column("task", 10, drop=2),
     Column("what", 24, most=ANY_WIDTH),
 )
+FEED = "kind:reconcile|audit"
+"""The filter that leaves what reconciliation did."""
 _LEFT_OUT = ("mark", "mark.all", "sort", "events", "next_part", "previous_part")
 
 
@@ -41,7 +46,10 @@ class EventTable(VirtualTable[int]):
 
 class EventsScreen(FilteringScreen):
     AUTO_FOCUS = "EventTable"
-    BINDINGS: ClassVar[list[BindingType]] = bindings_of((Focus.TURNS,), *_LEFT_OUT)
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bindings_of((Focus.TURNS,), *_LEFT_OUT),
+        Binding("e", "feed", "Only reconciliation, or all", show=False),
+    ]
 
     def __init__(self) -> None:
         super().__init__()
@@ -50,6 +58,7 @@ class EventsScreen(FilteringScreen):
 
     def compose(self) -> ComposeResult:
         yield Headline(id="headline").data_bind(EventsScreen.scene)
+        yield Static(id="trackers", markup=False)
         yield EventTable(_COLUMNS, id="events")
         yield from self.compose_filter("kind:limit agent:coder by:op !text")
         yield ActionBar(id="bar")
@@ -57,11 +66,34 @@ class EventsScreen(FilteringScreen):
     def on_mount(self) -> None:
         table = self.query_one(EventTable)
         table.empty_words = "nothing has happened yet"
-        self.query_one(ActionBar).hints = (("esc", "back"), *hints_for(Focus.TURNS, *_LEFT_OUT))
+        self.query_one(ActionBar).hints = (
+            ("esc", "back"),
+            ("e", "reconciliation"),
+            *hints_for(Focus.TURNS, *_LEFT_OUT),
+        )
+        self._show_trackers()
         self._read_on()
+
+    def action_feed(self) -> None:
+        """Only what reconciliation did, and why; or everything again."""
+        self.set_filter("" if self._filter.text == FEED else FEED)
+
+    def _show_trackers(self) -> None:
+        lines = tracker_lines(self.scene.view)
+        place = self.query_one("#trackers", Static)
+        place.display = bool(lines)
+        room = max(10, self.size.width - 2)
+        styled = (Content.styled(fit(c.text, room), f"$status-{c.tone}") for c in lines)
+        content = Content("\n").join(list(styled))
+        if place.content != content:
+            place.update(content)
+
+    def on_resize(self) -> None:
+        self._show_trackers()
 
     def watch_scene(self, before: Scene, scene: Scene) -> None:
         if self.ready and before.view is not scene.view:
+            self._show_trackers()
             self._read_on()
 
     @on(VirtualTable.Opened)

@@ -11,7 +11,9 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from batchdeck.core.commands import ReleaseHold, RetryTask
+from batchdeck.core.commands import AnswerBlocker, ReleaseHold, RetryTask
+from batchdeck.core.model.ask import Ask
+from batchdeck.core.model.blocker import is_open
 from batchdeck.core.model.turn import Turn
 from batchdeck.tui.present.cells import Cell, Row, Tone
 from batchdeck.tui.present.columns import ANY_WIDTH, Column
@@ -32,13 +34,21 @@ _COLUMNS = (
 _WORDS = {
     NeedKind.FAULT: "fault",
     NeedKind.ASK: "asks",
+    NeedKind.BLOCKER: "waits",
     NeedKind.LOST: "lost",
     NeedKind.HOLD: "hold",
 }
-_SIGNS = {NeedKind.FAULT: "✗", NeedKind.ASK: "?", NeedKind.LOST: "!", NeedKind.HOLD: "‖"}
+_SIGNS = {
+    NeedKind.FAULT: "✗",
+    NeedKind.ASK: "?",
+    NeedKind.BLOCKER: "?",
+    NeedKind.LOST: "!",
+    NeedKind.HOLD: "‖",
+}
 _KEYS = {
     NeedKind.FAULT: "esc back",
     NeedKind.ASK: "enter answer · o open the turn · esc back",
+    NeedKind.BLOCKER: "enter answer · o open the turn · esc back",
     NeedKind.LOST: "r try it again · o open the turn · esc back",
     NeedKind.HOLD: "h release · esc back",
 }
@@ -127,13 +137,32 @@ class NeedsScreen(LiveModal[None]):
         need = self._need
         if need is None:
             return
+        if need.blocker is not None:
+            self._answer_blocker(need.blocker)
+            return
         ask = None if need.ask is None else self.scene.view.asks.get(need.ask)
         if ask is None:
             self._say(_KEYS[need.kind])
             return
         turn = self._turn(need)
         name = f"#{need.turn}" + ("" if turn is None else f" {self.scene.name_of(turn)}")
-        self.deck_app.open(AnswerScreen(ask, name))
+        self.deck_app.open(AnswerScreen(ask, f"{name} asks", done=f"{name} is answered"))
+
+    def _answer_blocker(self, number: int) -> None:
+        blocker = self.scene.view.blockers.get(number)
+        task = None if blocker is None else self.scene.view.tasks.get(blocker.task)
+        if blocker is None or task is None:
+            return
+        name = task.name
+        self.deck_app.open(
+            AnswerScreen(
+                Ask(0, 0, blocker.question),
+                f"{task.key} waits for an answer",
+                command=lambda text: AnswerBlocker(task=name, answer=text, blocker=number),
+                done=f"{task.key} is answered",
+                is_open=lambda view: is_open(view.blockers.get(number)),
+            )
+        )
 
     def action_next(self) -> None:
         self.query_one(NeedTable).action_cursor(1)

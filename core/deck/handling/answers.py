@@ -40,9 +40,7 @@ def block(work: Work, command: BlockTask) -> Receipt:
     blocker = open_blocker(work, task, question, command.by)
     if task.status is not Status.BLOCKED:
         move_task(work, task, Status.BLOCKED, command.by)
-    return Receipt(
-        accepted=True, turn=task.turn, message=f"{task.key} is BLOCKED by blocker {blocker.id}"
-    )
+    return Receipt(accepted=True, message=f"{task.key} is BLOCKED by blocker {blocker.id}")
 
 
 def answer_blocker(work: Work, command: AnswerBlocker) -> Receipt:
@@ -63,9 +61,7 @@ def answer_blocker(work: Work, command: AnswerBlocker) -> Receipt:
     close_blocker(work, blocker, command.answer, command.by)
     if work.state.has_open_blocker(task.id):
         left = _numbers(work, task)
-        return Receipt(
-            accepted=True, turn=task.turn, message=f"answered; {task.key} still waits for {left}"
-        )
+        return Receipt(accepted=True, message=f"answered; {task.key} still waits for {left}")
     take_up(work, task, command.by)
     task = work.state.tasks[task.id]
     return Receipt(accepted=True, turn=task.turn, message=f"answered: {task.key} is {task.status}")

@@ -145,6 +145,21 @@ async def test_a_task_that_was_only_set_to_blocked_is_never_taken_up_by_itself(
         assert await requeued(here) == 0
 
 
+async def test_a_task_that_is_blocked_while_it_runs_goes_on_but_does_not_start_again(
+    tmp_path: Path,
+) -> None:
+    async with bench(tmp_path) as here:
+        await here.add(batch_spec("b", [TaskSpec("T1", "a")], [demo_agent("a", 1)]))
+        await here.puppets.until_begun(1)
+        await here.deck.submit(BlockTask(task="T1", question="which port?"))
+        assert here.view.turns[1].state is TurnState.RUNNING
+    async with bench(tmp_path) as here:
+        assert here.view.turns[1].state is TurnState.QUEUED
+        assert here.puppets.begun == []
+        await here.deck.submit(AnswerBlocker(task="T1", answer="8080"))
+        await here.puppets.until_begun(1)
+
+
 async def test_a_finished_task_cannot_be_blocked(tmp_path: Path) -> None:
     async with bench(tmp_path) as here:
         await here.add(batch_spec("b", [TaskSpec("T1", "a")], [demo_agent("a", 1)]))
