@@ -13,10 +13,12 @@ from batchdeck.core.deck.state import DeckState
 from batchdeck.core.doctor import rows, surroundings
 from batchdeck.core.doctor.finding import Finding, Grade, fine, problem, remark
 from batchdeck.core.doctor.repairing import mend_rows
+from batchdeck.core.doctor.trackers import look_at_tracker
 from batchdeck.core.errors import BatchdeckError, StoreError
 from batchdeck.core.executors.processes import signal_marked
 from batchdeck.core.model.agent import Agent
 from batchdeck.core.paths import DeckPaths
+from batchdeck.core.rules.reconciling import issues_of
 from batchdeck.core.store.connection import in_words, read_file
 from batchdeck.core.store.migrate import migrations, version
 
@@ -34,6 +36,7 @@ def examine(paths: DeckPaths, environment: Mapping[str, str], *, repair: bool) -
     agents = _configured(paths)
     if not paths.database.exists():
         found.append(remark("deck", f"there is none at {paths.root} yet"))
+        found += look_at_tracker(paths, environment, ())
         return [*found, *surroundings.look_at_agents(agents.values(), environment)]
     found += surroundings.look_at_modes(paths, repair=repair)
     held_by = holder(paths.lock)
@@ -49,6 +52,7 @@ def examine(paths: DeckPaths, environment: Mapping[str, str], *, repair: bool) -
         return [*found, problem("database", words)]
     if state is not None:
         agents = {**agents, **state.agents}
+    found += look_at_tracker(paths, environment, _repositories(state))
     return [*found, *looked, *surroundings.look_at_agents(agents.values(), environment)]
 
 
@@ -57,6 +61,12 @@ def _configured(paths: DeckPaths) -> dict[str, Agent]:
         return dict(read_settings(paths.root).agents)
     except BatchdeckError:
         return {}  # told among the findings about the configuration
+
+
+def _repositories(state: DeckState | None) -> frozenset[str]:
+    """Those of the issues on the deck's own tracker."""
+    refs = issues_of(() if state is None else state.tasks.values()).values()
+    return frozenset(ref.repo for ref in refs if not ref.host)
 
 
 def _look_inside(

@@ -16,6 +16,7 @@ from batchdeck.core import file_systems
 from batchdeck.core.doctor.finding import Grade
 from batchdeck.core.doctor.surroundings import look_at_sqlite
 from batchdeck.core.errors import BadInput
+from tests.support.tracker_server import TrackerServer, fault, tracker_server
 from tests.support.workspace import Workspace, until, workspaces
 
 
@@ -200,3 +201,34 @@ def test_the_kind_of_file_system_is_that_of_the_nearest_mount(
             file_systems.refuse_network(Path(path))
     else:
         file_systems.refuse_network(Path(path))
+
+
+def configured(space: Workspace, server: TrackerServer) -> None:
+    space.deck.mkdir(mode=0o700, exist_ok=True)
+    config = {"kind": "github", "base_url": server.address, "token_env": "TRACKER_TOKEN"}
+    (space.deck / "config.yaml").write_text(f"tracker: {config!r}\n")
+
+
+def test_the_tracker_is_asked_about_the_repository_of_a_task(space: Workspace) -> None:
+    with tracker_server() as server:
+        server.close(1)
+        configured(space, server)
+        space.environment["TRACKER_TOKEN"] = "a-token"
+        tasks = [{"id": "T1", "agent": "coder", "prompt": "x", "issue": "o/r#1"}]
+        space.run("run", space.batch(agents={"coder": {}}, tasks=tasks), "--headless", code=0)
+        server.forget()
+        assert problems(space, code=0) == []
+        assert [one.path for one in server.asked] == ["/api/v3/repos/o/r/issues"]
+        assert "answers" in space.run("doctor", code=0).out
+        server.always = fault(401, "Bad credentials")
+        (words,) = problems(space, code=1)
+        assert "rejects the token in TRACKER_TOKEN (401): Bad credentials" in words
+        assert "a-token" not in words
+
+
+def test_a_token_that_is_not_set_is_a_problem_and_asks_nobody(space: Workspace) -> None:
+    with tracker_server() as server:
+        configured(space, server)
+        (words,) = problems(space, code=1)
+        assert "the variable TRACKER_TOKEN is not set here" in words
+        assert server.asked == []
