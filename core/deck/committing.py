@@ -20,7 +20,7 @@ from batchdeck.core.model.evolving import evolve
 from batchdeck.core.model.task import Status
 from batchdeck.core.points import reached
 from batchdeck.core.store import changes as sql
-from batchdeck.core.store.rows import commit_document
+from batchdeck.core.store.batch_rows import commit_document
 
 _log = logging.getLogger(__name__)
 

@@ -42,7 +42,9 @@ class Reader:
     async def messages(self, conversation: int) -> Sequence[Message]:
         """A conversation's messages, oldest first; a task's begins with its prompt."""
         found = await self._connection.rows(
-            "SELECT 0 AS id, conversation, coalesce(turn, 0) AS turn, 'operator' AS role, "
+            "SELECT 0 AS id, conversation, coalesce(CASE WHEN item_index IS NULL THEN turn ELSE "
+            "(SELECT min(id) FROM turns WHERE turns.conversation = tasks.conversation) END, 0) "
+            "AS turn, 'operator' AS role, "
             "prompt AS text, updated_ms AS at_ms FROM tasks WHERE conversation = ? "
             "UNION ALL SELECT id, conversation, turn, role, text, at_ms FROM messages "
             "WHERE conversation = ? ORDER BY id",
@@ -118,9 +120,19 @@ class Reader:
         return OutputPage(begin, text[begin : begin + limit], len(text), ended)
 
     async def said(self, turn: Turn) -> tuple[tuple[str, str], ...]:
-        """Role and text of what was said in the turn's conversation before it."""
-        messages = [m for m in await self.messages(turn.conversation) if m.turn != turn.id]
-        return tuple((str(message.role), message.text) for message in messages)
+        """Role and text of what its agent was told, and said, in the conversation before it.
+
+        The steps of an item may be different agents'; none is taken for another.
+        """
+        found = await self._connection.rows(
+            "SELECT id FROM turns WHERE conversation = ? AND agent = ?",
+            (turn.conversation, turn.agent),
+        )
+        own = {row["id"] for row in found} | {0}
+        messages = await self.messages(turn.conversation)
+        has_words = any(m.turn == turn.id and m.role is Role.OPERATOR and m.id for m in messages)
+        before = [m for m in messages if m.turn in own and m.turn != turn.id]
+        return tuple((str(m.role), m.text) for m in before if m.id or has_words)
 
     async def attempts_that_are_over(self) -> list[tuple[str, int]]:
         """Attempts whose turn has ended, and when they did, the latest first."""

@@ -10,9 +10,9 @@ from batchdeck.core.deck.barrier import Senseless, check_stored, patches_from
 from batchdeck.core.model.batch import Batch
 from batchdeck.core.model.event import Event
 from batchdeck.core.rules.barrier import Conflict, fold
+from batchdeck.core.store.batch_rows import batch_from
 from batchdeck.core.store.item_values import read_written
 from batchdeck.core.store.results import batch_results, collected
-from batchdeck.core.store.rows import batch_from
 
 
 def with_results(raw: sqlite3.Connection, events: Sequence[Event]) -> list[Event]:
@@ -27,13 +27,13 @@ def with_results(raw: sqlite3.Connection, events: Sequence[Event]) -> list[Event
 
 def _finished(raw: sqlite3.Connection, event: Event, batch: str) -> Event:
     fields = {**event.fields, "results": batch_results(raw, batch)}
-    values = batch_values(raw, batch)
+    values = values_of(raw, batch)
     if values is not None:
         fields["values"] = values
     return event._replace(fields=fields)
 
 
-def batch_values(raw: sqlite3.Connection, name: str) -> dict[str, Any] | None:
+def values_of(raw: sqlite3.Connection, name: str) -> dict[str, Any] | None:
     """A batch's values: what its barrier committed, and what `on_error: collect` collected.
 
     None for a batch that has neither.

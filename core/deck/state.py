@@ -10,6 +10,7 @@ from typing import Any
 
 from batchdeck.core.deck.items import Items
 from batchdeck.core.deck.next_ids import NextIds
+from batchdeck.core.deck.tallying import Ends
 from batchdeck.core.difference import RowNews
 from batchdeck.core.model.agent import Agent
 from batchdeck.core.model.ask import Ask
@@ -28,21 +29,6 @@ from batchdeck.core.view import AgentTally, DeckView, IssueMove, ItemsStanding, 
 
 KEPT_ENDED = 2_000
 """Ended turns that stay in memory, for the screen; older ones are in the store."""
-
-RECENT = 64
-"""Ends of an agent's turns that its tally remembers."""
-
-_GOOD = frozenset({TurnState.SUCCEEDED, TurnState.SUPERSEDED})
-_BAD = frozenset({TurnState.FAILED, TurnState.INCOMPLETE, TurnState.LOST})
-
-
-@dataclass(slots=True)
-class _News:
-    """What an agent's turns came to since the last view."""
-
-    done: int = 0
-    failed: int = 0
-    ended_ms: deque[int] = field(default_factory=lambda: deque(maxlen=RECENT))
 
 
 @dataclass(slots=True)
@@ -106,7 +92,7 @@ class DeckState:
     waiting: dict[int, None] = field(default_factory=dict)
     revision: int = 0
     kept_ended: int = KEPT_ENDED
-    _news: dict[str, _News] = field(default_factory=dict)
+    _ends: Ends = field(default_factory=Ends)
     _published: dict[str, Any] = field(default_factory=dict)
     _stale: set[str] = field(default_factory=set)
     _turn_news: RowNews = field(default_factory=RowNews)
@@ -287,7 +273,7 @@ class DeckState:
 
     def publish(self, at_ms: int) -> DeckView:
         """A view that stays as it is; only mappings that changed are copied."""
-        self._add_up()
+        self._ends.add_to(self.tallies)
         self._turn_news.publish(self.revision)
         self._task_news.publish(self.revision)
         view = self._view(at_ms, self._copied)
@@ -380,27 +366,9 @@ class DeckState:
 
     def tally_end(self, turn: Turn, at_ms: int) -> None:
         """Counts an ended turn for its agent; a view is given the sums when it is made."""
-        news = self._news.get(turn.agent)
-        if news is None:
-            news = self._news[turn.agent] = _News()
-        news.done += turn.state in _GOOD
-        news.failed += turn.state in _BAD
-        news.ended_ms.append(at_ms)
+        self._ends.note(turn, at_ms)
         self._stale.add("tallies")
 
-    def _add_up(self) -> None:
-        """Adds what has ended since the last view to the tallies."""
-        for agent, news in self._news.items():
-            tally = self.tallies.get(agent, _NO_TALLY)
-            self.tallies[agent] = AgentTally(
-                done=tally.done + news.done,
-                failed=tally.failed + news.failed,
-                recent_ms=(*tally.recent_ms, *news.ended_ms)[-RECENT:],
-            )
-        self._news.clear()
-
-
-_NO_TALLY = AgentTally()
 
 _SOURCE_OF = {
     "running_by": "turns",

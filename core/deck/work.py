@@ -20,12 +20,12 @@ from batchdeck.core.model.folder import Folder
 from batchdeck.core.model.task import COMPLETED, Status, Task
 from batchdeck.core.model.turn import DECIDES_TASK, Turn, TurnState
 from batchdeck.core.store import changes as sql
+from batchdeck.core.store.batch_rows import batch_values
 from batchdeck.core.store.changes import Changes
 from batchdeck.core.store.events import Noted, events_row
 from batchdeck.core.store.rows import (
     STATE_CODES,
     ask_values,
-    batch_values,
     blocker_values,
     forced_text,
     plain,

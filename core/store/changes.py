@@ -10,9 +10,9 @@ from typing import Any
 
 from batchdeck.core.errors import StoreError
 from batchdeck.core.points import reached
+from batchdeck.core.store.batch_rows import BATCH_COLUMNS
 from batchdeck.core.store.rows import (
     ASK_COLUMNS,
-    BATCH_COLUMNS,
     BLOCKER_COLUMNS,
     TASK_COLUMNS,
     TURN_COLUMNS,

@@ -21,7 +21,7 @@ from batchdeck.core.model.hold import Hold
 from batchdeck.core.model.limit import Limit
 from batchdeck.core.model.task import Task
 from batchdeck.core.model.turn import Turn
-from batchdeck.core.store import rows
+from batchdeck.core.store import batch_rows, rows
 from batchdeck.core.store.migrate import version
 
 _OUTSIDE_SINCE = 2
@@ -99,7 +99,7 @@ def _load(raw: sqlite3.Connection, ended_turns: int) -> Stored:
     agents = raw.execute("SELECT name, definition FROM agents WHERE removed = 0 ORDER BY name")
     stored.agents = list(_read("agent", agents, _agent_from, stored))
     batches = raw.execute("SELECT * FROM batches ORDER BY id")
-    stored.batches = list(_read("batch", batches, rows.batch_from, stored))
+    stored.batches = list(_read("batch", batches, batch_rows.batch_from, stored))
     stored.folders = _folders(raw)
     defined = raw.execute("SELECT name, path FROM defined_folders")
     stored.defined_folders = {row["name"]: row["path"] for row in defined}

@@ -83,6 +83,7 @@ def at_work(view: DeckView) -> list[int]:
 async def finish(here: Bench, index: int, text: str = "ok", **fields: Any) -> None:
     """Ends the turn that an item is at."""
     await here.end(turn(here.view, index), fields.pop("state", TurnState.SUCCEEDED), text=text)
+    assert starts(here.view, 0) == (), "the plan would start nothing that the engine has not"
 
 
 async def ended(here: Bench) -> dict[str, Any]:
@@ -221,6 +222,19 @@ async def test_another_agent_is_not_given_the_session_of_the_one_before(tmp_path
         await here.puppets.until_begun(turn(here.view, 0))
         given = here.puppets.assignments[turn(here.view, 0)]
         assert (given.agent.name, given.session) == ("b", None)
+
+
+async def test_an_agent_is_reminded_of_its_own_steps_alone(tmp_path: Path) -> None:
+    check = {"id": "check", "agent": "a", "prompt": "Check"}
+    async with bench(tmp_path) as here:
+        await here.add(spec(tmp_path, 1, [PLAN, {**DO, "agent": "b"}, check]))
+        await finish(here, 0, "the plan")
+        second = here.view.turns[turn(here.view, 0)]
+        assert await here.deck._reader.said(second) == ()
+        await finish(here, 0, "done")
+        third = here.view.turns[turn(here.view, 0)]
+        said = await here.deck._reader.said(third)
+        assert said == (("operator", "Plan x0"), ("agent", "the plan"))
 
 
 async def test_an_item_reads_its_own_writes_and_no_others(tmp_path: Path) -> None:

@@ -17,8 +17,8 @@ from batchdeck.core.model.batch import Batch, BatchState, Interrupt, OnError
 from batchdeck.core.model.folder import Folder
 from batchdeck.core.model.task import Status, Task
 from batchdeck.core.model.turn import Trigger, Turn, TurnState
+from batchdeck.core.store import batch_rows, rows
 from batchdeck.core.store import changes as sql
-from batchdeck.core.store import rows
 from batchdeck.core.store.changes import Changes, GuardRefused
 from batchdeck.core.store.connection import Connection, open_reader, open_writer
 from batchdeck.core.store.events import events_row, read_events
@@ -146,7 +146,7 @@ def written(raw: sqlite3.Connection) -> None:
     changes.add(sql.INSERT_FOLDER, (1, FOLDER.key, FOLDER.path))
     for depth, key in enumerate((FOLDER.key, *FOLDER.above)):
         changes.add(sql.INSERT_ABOVE, (1, key, depth))
-    changes.add(sql.SAVE_BATCH, rows.batch_values(BATCH))
+    changes.add(sql.SAVE_BATCH, batch_rows.batch_values(BATCH))
     changes.add(sql.INSERT_CONVERSATION, (3, "coder", 4, "s-1", "talk", 1))
     changes.add(sql.INSERT_TASK, rows.task_values(TASK, "do it", "print"))
     changes.add(sql.INSERT_TURN, rows.turn_values(TURN, 1))
