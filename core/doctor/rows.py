@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from batchdeck.core.clock import SystemClock
 from batchdeck.core.deck.audit import violations
+from batchdeck.core.deck.barrier import Senseless, check_stored
 from batchdeck.core.deck.restoring import scheduler_for, state_from
 from batchdeck.core.deck.state import KEPT_ENDED, DeckState
 from batchdeck.core.deck.unknown import unknown_attempts
@@ -55,11 +56,21 @@ def look_at_rows(
     for row in raw.execute(_OVER):
         words = f"{row['name']}: {row['running']} run, and {row['binding']} may (it was lowered)"
         found.append(remark("rows", words))
+    found += _foreaches(raw, state)
     if not supervised:
         found += _left_running(state, paths)
     if not any(one.check == "rows" for one in found):
         found.append(fine("rows", f"{len(state.tasks)} tasks, every invariant holds"))
     return found, state
+
+
+def _foreaches(raw: sqlite3.Connection, state: DeckState) -> Iterator[Finding]:
+    """What is stored of a foreach must fit together; nothing of one that does not is touched."""
+    for batch in state.batches.values():
+        try:
+            check_stored(raw, batch)
+        except Senseless as error:
+            yield problem("rows", f"the foreach of {batch.name} makes no sense: {error}")
 
 
 def _left_running(state: DeckState, paths: DeckPaths) -> Iterator[Finding]:

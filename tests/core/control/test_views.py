@@ -12,7 +12,9 @@ from batchdeck.core.control.views import ROWS_PER_LINE, Mirror, lines_of
 from batchdeck.core.difference import changed_tasks, changed_turns
 from batchdeck.core.model.agent import Agent, AgentKind
 from batchdeck.core.model.ask import Ask
+from batchdeck.core.model.batch import Batch, Commit
 from batchdeck.core.model.folder import Folder
+from batchdeck.core.model.foreach import Foreach, Step
 from batchdeck.core.model.hold import Hold
 from batchdeck.core.model.task import Status
 from batchdeck.core.model.turn import TurnState
@@ -26,6 +28,7 @@ from batchdeck.core.view import (
 )
 from tests.support.stub_deck import task, turn, view_of
 
+FOREACH = Foreach((Step("plan", "coder", "p", keep="plan"), Step("do", "coder", "q", writes="o")))
 FOLDER = Folder("1:2", "/data/docs", ("1:1",))
 OWN = {"revision", "turn_news", "task_news"}
 
@@ -51,6 +54,7 @@ EVERYTHING = replace(
         limits={"global": None},
     ),
     fault="cannot write",
+    batches={"docs": Batch(1, "docs", foreach=FOREACH, committed=Commit(3, 2, "d"))},
     forced=1,
     waiting_turns=(3,),
     agent_tallies={"coder": AgentTally(3, 1, (4, 5))},

@@ -21,11 +21,13 @@ from batchdeck.core.commands import (
     SetStatus,
     StopTurn,
 )
+from batchdeck.core.doctor.examining import examine
 from batchdeck.core.model.batch import BatchState
 from batchdeck.core.model.gate import GateName
 from batchdeck.core.model.spec import BatchSpec
 from batchdeck.core.model.task import Status
 from batchdeck.core.model.turn import TurnState
+from batchdeck.core.paths import DeckPaths
 from batchdeck.core.rules.gates import evaluate, shut
 from batchdeck.core.rules.plan import plan, starts, with_limits
 from batchdeck.core.view import DeckView
@@ -594,6 +596,12 @@ async def test_a_stored_barrier_that_makes_no_sense_fails_at_once_and_changes_no
             assert (refused.accepted, refused.exit_code) == (False, 1)
             assert words in refused.message
         assert stored(database) == before
+    (finding,) = [
+        one
+        for one in examine(DeckPaths(database.parent), {}, repair=False)
+        if (one.check == "rows")
+    ]
+    assert words in finding.words
 
 
 def stored(database: Path) -> list[Any]:
