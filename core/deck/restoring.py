@@ -95,6 +95,8 @@ def keeps_back(task: Task, trigger: Trigger, state: DeckState) -> bool:
 
 def only_limits_left(turn: Turn, state: DeckState, now_ms: int) -> bool:
     """Whether nothing but limits, folders and holds of others can be in a queued turn's way."""
+    if not admitted_as_item(turn, state):
+        return False
     return (
         turn.state is TurnState.QUEUED
         and turn.held_by is None
@@ -104,7 +106,6 @@ def only_limits_left(turn: Turn, state: DeckState, now_ms: int) -> bool:
         and turn.not_before_ms <= now_ms
         and f"turn:{turn.id}" not in state.holds
         and state.first_in_order(turn)
-        and admitted_as_item(turn, state)
     )
 
 

@@ -235,6 +235,7 @@ _ITEM_VALUES = (
     "JOIN tasks ON tasks.id = task WHERE status NOT IN ('DONE', 'MERGED') "
     "ORDER BY task, item_values.step"
 )
+
 _KEPT = "WHERE ended_ms IS NULL OR id IN (SELECT turn FROM asks WHERE state = 'open')"
 
 
