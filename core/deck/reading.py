@@ -88,12 +88,13 @@ class Reader:
                 "changed; restore the deck from a copy, or give the batch another name."
             ) from None
 
-    async def delivered(self, delivery_id: str) -> int | None:
-        """The turn that a delivery already made."""
+    async def delivered(self, delivery_id: str) -> Turn | None:
+        """The turn that a delivery already made; it may have ended long ago."""
         found = await self._connection.rows(
-            "SELECT turn FROM receipts WHERE delivery_id = ?", (delivery_id,)
+            f"{rows.SELECT_TURNS} WHERE id = (SELECT turn FROM receipts WHERE delivery_id = ?)",
+            (delivery_id,),
         )
-        return found[0]["turn"] if found else None
+        return rows.turn_from(found[0], {}) if found else None
 
     async def output(self, turn: Turn | None, turn_id: int, start: int, limit: int) -> OutputPage:
         """A piece of the latest attempt's output; of one that left no file, its final text.

@@ -51,6 +51,8 @@ class DeckState:
     trackers: tuple[TrackerStanding, ...] = ()
     elsewhere: dict[int, None] = field(default_factory=dict)
     """Tasks that were completed elsewhere while a turn of theirs was queued or at work."""
+    received: dict[str, int] = field(default_factory=dict)
+    """The latest deliveries, with the turns that they made."""
     conversations: dict[int, Conversation] = field(default_factory=dict)
     folders: dict[str, int] = field(default_factory=dict)
     """Row ids of known folders by key."""

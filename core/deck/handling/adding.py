@@ -7,18 +7,18 @@ import json
 from collections.abc import Iterable, Mapping
 
 from batchdeck.core.commands import AddTask, Receipt
+from batchdeck.core.deck.handling.receiving import note_delivery, received
 from batchdeck.core.deck.tasks import begin_task, fail_task
 from batchdeck.core.deck.work import Work
-from batchdeck.core.errors import BadInput, NotFound
+from batchdeck.core.errors import BadInput, NotFound, Refused
 from batchdeck.core.model.batch import INBOX, Batch, BatchState
 from batchdeck.core.model.evolving import evolve
 from batchdeck.core.model.folder import Folder
 from batchdeck.core.model.issue import read_issue
 from batchdeck.core.model.spec import TaskSpec
 from batchdeck.core.model.task import SETTLED, Status, Task
-from batchdeck.core.model.turn import TurnState
+from batchdeck.core.model.turn import Turn, TurnState
 from batchdeck.core.rules.order import place
-from batchdeck.core.store import changes as sql
 
 Places = Mapping[str, Folder]
 """Identities of the folders that tasks and agents name, by path; looked up beforehand."""
@@ -90,15 +90,19 @@ def folder_of(work: Work, task: Task, places: Places) -> Folder | None:
     return places[work.state.defined_folders.get(named, named)]
 
 
-def add_task(work: Work, command: AddTask, places: Places, earlier: int | None) -> Receipt:
+def add_task(work: Work, command: AddTask, places: Places, earlier: Turn | None) -> Receipt:
     """Adds one task, to a batch or to the inbox. `earlier`: the turn its delivery already made.
 
     Raises:
         NotFound: no such agent, batch or task to depend on.
         BadInput: the id is taken, or is none; its issue is none.
+        Refused: the delivery id was that of a message.
     """
+    earlier = received(work, command.delivery_id, earlier)
+    if earlier is not None and earlier.task is not None:
+        return _receipt(work, work.state.tasks[earlier.task])
     if earlier is not None:
-        return _receipt(work, work.state.tasks[work.state.turns[earlier].task or 0])
+        raise Refused(f"Delivery {command.delivery_id} was a message, #{earlier.id}.")
     batch = command.batch or INBOX
     wanted = _checked(work, command, batch)
     _open_batch(work, batch, command.by)
@@ -111,8 +115,7 @@ def add_task(work: Work, command: AddTask, places: Places, earlier: int | None) 
         turn = evolve(work.state.turns[task.turn], authorised=False)
         work.put_turn(turn)
         work.refresh(turn)
-    if command.delivery_id is not None and task.turn is not None:
-        work.changes.add(sql.INSERT_RECEIPT, (command.delivery_id, task.turn, work.now_ms))
+    note_delivery(work, command.delivery_id, task.turn)
     return _receipt(work, task)
 
 

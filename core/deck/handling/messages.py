@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from batchdeck.core.commands import OnBusy, Receipt, Send
 from batchdeck.core.deck.handling.finding import find_task
+from batchdeck.core.deck.handling.receiving import note_delivery, received
 from batchdeck.core.deck.turns import claim, queue_turn
 from batchdeck.core.deck.work import Work
 from batchdeck.core.errors import BadInput, NotFound, Refused
@@ -17,7 +18,6 @@ from batchdeck.core.model.turn import MESSAGE_PRIORITY, Trigger, Turn, TurnState
 from batchdeck.core.rules.consequences import BusyAnswer, message_turn, would_wait
 from batchdeck.core.rules.gates import passable
 from batchdeck.core.rules.order import place
-from batchdeck.core.store import changes as sql
 from batchdeck.core.text import one_line
 
 
@@ -37,7 +37,7 @@ def busy_code(gates: tuple[Gate, ...]) -> str:
     return "agent_folder_busy" if first is GateName.FOLDER else "busy"
 
 
-def send(work: Work, command: Send, folder: Folder | None, earlier: int | None) -> Receipt:
+def send(work: Work, command: Send, folder: Folder | None, earlier: Turn | None) -> Receipt:
     """Carries out a message. `earlier`: the turn that its delivery id already made.
 
     `folder` is the identity of the agent's default folder, for a new conversation.
@@ -47,8 +47,9 @@ def send(work: Work, command: Send, folder: Folder | None, earlier: int | None) 
         BadInput: an empty message.
         Busy: a gate is shut and nobody said what then, or it cannot be forced.
     """
+    earlier = received(work, command.delivery_id, earlier)
     if earlier is not None:
-        return _receipt(work, work.state.turns[earlier])
+        return _receipt(work, earlier)
     if not command.text.strip():
         raise BadInput("The message is empty.")
     addressee = _addressee(work, command.to)
@@ -164,8 +165,7 @@ def _store(work: Work, command: Send, addressee: _Addressee, as_if: Turn) -> Tur
         authorised=not command.unauthorised,
         text=command.text,
     )
-    if command.delivery_id is not None:
-        work.changes.add(sql.INSERT_RECEIPT, (command.delivery_id, turn.id, work.now_ms))
+    note_delivery(work, command.delivery_id, turn.id)
     return turn
 
 

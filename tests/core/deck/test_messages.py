@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import anyio
 import pytest
 
-from batchdeck.core.commands import OnBusy, ReleaseHold, Send, SetLimit, StopTurn
+from batchdeck.core.commands import AddTask, OnBusy, ReleaseHold, Send, SetLimit, StopTurn
 from batchdeck.core.model.gate import GateName
 from batchdeck.core.model.spec import TaskSpec
 from batchdeck.core.model.task import Status
@@ -19,8 +21,6 @@ pytestmark = pytest.mark.anyio
 
 async def busy(here: Bench, *, serial: bool = False, tasks: int = 1, limits=None) -> None:
     """Agent `a` works on one task, at its limit of 1."""
-    from dataclasses import replace
-
     agent = replace(demo_agent("a", 1), serial=serial)
     specs = [TaskSpec(f"T{n}", "a") for n in range(1, tasks + 1)]
     await here.add(batch_spec("b", specs, [agent], limits))
@@ -198,6 +198,45 @@ async def test_the_same_delivery_is_received_once(tmp_path: Path) -> None:
         second = await here.deck.submit(Send(**command))
         assert first.turn == second.turn
         assert len(here.view.turns) == 2
+
+
+async def test_two_deliveries_of_one_id_at_the_same_moment_are_one_message(tmp_path: Path) -> None:
+    async with bench(tmp_path) as here:
+        await busy(here)
+        receipts = []
+
+        async def deliver() -> None:
+            send = Send(to="a", text="x", on_busy=OnBusy.QUEUE, delivery_id="d1")
+            receipts.append(await here.deck.submit(send))
+
+        async with anyio.create_task_group() as both:
+            for _ in range(5):
+                both.start_soon(deliver)
+        assert {(receipt.accepted, receipt.turn) for receipt in receipts} == {(True, 2)}
+        assert here.view.fault is None
+        third = await here.deck.submit(Send(to="a", text="y", on_busy=OnBusy.QUEUE))
+        assert third.turn == 3, "no number is taken by a repetition"
+
+
+async def test_a_delivery_is_known_when_its_turn_has_left_memory_long_ago(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("batchdeck.core.deck.opening.KEPT_ENDED", 0)
+    again = AddTask(task=TaskSpec("N1", "a"), delivery_id="d2")
+    async with bench(tmp_path) as here:
+        await here.add(batch_spec("b", [], [demo_agent("a", 1)]))
+        await here.deck.submit(Send(to="a", text="x", delivery_id="d1"))
+        await here.end(1)
+        await here.deck.submit(again)
+        await here.end(2)
+    async with bench(tmp_path) as here:
+        assert not here.view.turns
+        receipt = await here.deck.submit(Send(to="a", text="x", delivery_id="d1"))
+        assert (receipt.turn, receipt.state) == (1, TurnState.SUCCEEDED)
+        assert (await here.deck.submit(replace(again, id="other"))).accepted
+        assert len(here.view.tasks) == 1
+        mixed = AddTask(task=TaskSpec("N2", "a"), delivery_id="d1")
+        assert "was a message" in (await here.deck.submit(mixed)).message
 
 
 async def test_nobody_of_that_name_is_said_with_those_there_are(tmp_path: Path) -> None:

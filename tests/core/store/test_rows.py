@@ -14,6 +14,7 @@ from batchdeck.core.errors import StoreError
 from batchdeck.core.model.agent import Agent, AgentKind, PromptVia
 from batchdeck.core.model.ask import Ask, AskState
 from batchdeck.core.model.batch import Batch, BatchState, Interrupt, OnError
+from batchdeck.core.model.blocker import Blocker, BlockerState
 from batchdeck.core.model.folder import Folder
 from batchdeck.core.model.task import Status, Task
 from batchdeck.core.model.turn import Trigger, Turn, TurnState
@@ -132,6 +133,20 @@ ASK = Ask(
 )
 
 
+BLOCKER = Blocker(
+    id=7,
+    task=4,
+    question="which port?",
+    ask=9,
+    state=BlockerState.ANSWERED,
+    answer="8080",
+    opened_ms=1,
+    opened_by="op",
+    answered_ms=2,
+    answered_by="other",
+)
+
+
 @pytest.fixture
 def raw(tmp_path: Path) -> Iterator[sqlite3.Connection]:
     made = sqlite3.connect(tmp_path / "deck.db", isolation_level=None)
@@ -153,6 +168,8 @@ def written(raw: sqlite3.Connection) -> None:
     document = __import__("json").dumps(rows.agent_document(AGENT))
     changes.add(sql.SAVE_AGENT, ("coder", document, 4, "b.yaml", 1, 0))
     changes.add(sql.SAVE_ASK, rows.ask_values(ASK))
+    changes.add(sql.SAVE_BLOCKER, rows.blocker_values(BLOCKER))
+    changes.add(sql.SAVE_ISSUE_MOVE, (4, "closed then", "DONE", 6))
     changes.add(sql.SAVE_LIMIT, ("agent:coder", 3, 1, "op", 7, "flag", 1))
     changes.add(sql.SAVE_HOLD, ("agent:coder", "op", "why", 8))
     changes.write(raw)
@@ -166,6 +183,8 @@ def test_every_column_of_every_row_comes_back(raw: sqlite3.Connection) -> None:
     assert stored.batches == [BATCH]
     assert stored.agents == [AGENT]
     assert stored.asks == [ASK]
+    assert stored.blockers == [BLOCKER]
+    assert stored.issue_moves == {4: ("closed then", "DONE", 6)}
     (limit,) = stored.limits
     assert (limit.value, limit.changed_by, limit.origin, limit.explicit) == (3, "op", "flag", True)
     (hold,) = stored.holds
@@ -174,7 +193,9 @@ def test_every_column_of_every_row_comes_back(raw: sqlite3.Connection) -> None:
     assert (conversation.task, conversation.session, conversation.title) == (4, "s-1", "talk")
 
 
-@pytest.mark.parametrize("value", [TURN, TASK, BATCH, AGENT, ASK], ids=lambda v: type(v).__name__)
+@pytest.mark.parametrize(
+    "value", [TURN, TASK, BATCH, AGENT, ASK, BLOCKER], ids=lambda v: type(v).__name__
+)
 def test_no_field_is_at_its_default_in_that_test(value: object) -> None:
     """A column that were forgotten would come back as the default, unnoticed."""
     at_default = {
@@ -184,6 +205,7 @@ def test_no_field_is_at_its_default_in_that_test(value: object) -> None:
     }
     assert at_default <= {
         "state",
+        "spent",  # what is spent is not read
         "ended_ms",
         "blocked",
         "depends_on",
