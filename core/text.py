@@ -108,3 +108,20 @@ class LineSplitter:
         line = bytes(self._rest)
         self._rest.clear()
         return line
+
+
+_NUMBER = re.compile(r"[0-9]{1,15}", re.ASCII)
+
+
+def number_in(text: str) -> int | None:
+    """The whole number that a text is, as people number things: ASCII digits, 15 at most."""
+    return int(text) if _NUMBER.fullmatch(text) else None
+
+
+def is_whole(text: str) -> bool:
+    """Whether a text can be written as UTF-8: it has no lone surrogates."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -98,6 +98,8 @@ class DeckView:
     """running, held, draining, quiescing, idle or stopped."""
     fault: str | None = None
     """What is wrong with the engine itself, in words."""
+    broken: bool = False
+    """It does not mend by itself: nothing new starts until the supervisor is started again."""
     supervised: bool = True
     """Somebody dispatches; False: this is what was last saved."""
     running: int = 0

@@ -19,6 +19,7 @@ import httpx
 from httpx_sse import EventSource, SSEError
 
 from batchdeck.core.agents.adapter import Assignment, Control, Outcome
+from batchdeck.core.agents.dialects.dialect import count
 from batchdeck.core.executors import runner
 from batchdeck.core.model.agent import Agent
 from batchdeck.core.model.turn import AttemptEnd, TurnState
@@ -32,6 +33,10 @@ CONNECTIONS = 32
 MOST_TEXT = 4 * 1024 * 1024
 """Characters of one answer; a server that never ends is cut there."""
 _ERROR_BYTES = 4096
+
+
+class BadKey(Exception):
+    """What stands in the key's variable is no key; the words do not quote it."""
 
 
 class ServerSaid(Exception):
@@ -121,6 +126,10 @@ class OpenAIAgent:
                 await self._stream(assignment, answer, output)
         except ServerSaid as error:
             return _refused(error, answer)
+        except BadKey as error:
+            return Outcome(TurnState.FAILED, error=str(error), surroundings="agent")
+        except httpx.LocalProtocolError:  # its words may quote a header
+            return _failed(f"{base}: the request could not be written", answer)
         except SSEError:
             return _failed("the server did not stream its answer", answer)
         except httpx.HTTPError as error:
@@ -171,8 +180,10 @@ def headers_of(assignment: Assignment) -> dict[str, str]:
     """The key from the named variable, and the attempt's id so that a repeat can be recognised."""
     headers = {"Idempotency-Key": assignment.attempt, "Accept": "text/event-stream"}
     name = assignment.agent.api_key_env
-    key = assignment.environment.get(name) if name is not None else None
+    key = (assignment.environment.get(name) or "").strip() if name is not None else ""
     if key:
+        if not (key.isascii() and key.isprintable()):
+            raise BadKey(f"${name} holds characters that no key may have")
         headers["Authorization"] = f"Bearer {key}"
     return headers
 
@@ -193,8 +204,8 @@ def take_in(data: str, answer: Answer, output: BinaryIO) -> None:
         raise ServerSaid(_words_of(document["error"]))
     usage = document.get("usage")
     if isinstance(usage, Mapping):
-        answer.tokens_in = usage.get("prompt_tokens")
-        answer.tokens_out = usage.get("completion_tokens")
+        answer.tokens_in = count(usage, "prompt_tokens")
+        answer.tokens_out = count(usage, "completion_tokens")
     for choice in document.get("choices") or ():
         piece = (choice.get("delta") or {}).get("content")
         if piece:

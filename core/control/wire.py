@@ -39,7 +39,9 @@ from batchdeck.core.errors import BadInput
 from batchdeck.core.model.gate import Gate, GateName, Holder
 from batchdeck.core.model.turn import TurnState
 from batchdeck.core.port import OutputPage
+from batchdeck.core.text import is_whole
 
+LARGEST = 2**53
 _KINDS: Mapping[str, type[Command]] = {
     "send": Send,
     "limit": SetLimit,
@@ -100,6 +102,7 @@ def command_from(document: Any) -> Command:
     kind = _KINDS.get(str(document.get("kind")))
     if kind is None:
         raise BadInput(f"There is no command {document.get('kind')!r}.")
+    _refuse_what_cannot_be_kept(document)
     values = {name: value for name, value in document.items() if name != "kind"}
     unknown = sorted(values.keys() - {field.name for field in fields(kind)})
     if unknown:
@@ -113,6 +116,25 @@ def command_from(document: Any) -> Command:
         where = ".".join(str(part) for part in fault["loc"])
         raise BadInput(f"{document['kind']}: {where}: {fault['msg']}.") from None
     return command
+
+
+def _refuse_what_cannot_be_kept(value: Any) -> None:
+    """Numbers beyond SQLite's, and half characters, which no text can have.
+
+    Raises:
+        BadInput: there is one.
+    """
+    if isinstance(value, dict):
+        for name, item in value.items():
+            _refuse_what_cannot_be_kept(name)
+            _refuse_what_cannot_be_kept(item)
+    elif isinstance(value, list):
+        for item in value:
+            _refuse_what_cannot_be_kept(item)
+    elif isinstance(value, int) and abs(value) > LARGEST:
+        raise BadInput(f"{value} is too large a number.")
+    elif isinstance(value, str) and not is_whole(value):
+        raise BadInput("A text has half a character in it (a lone surrogate).")
 
 
 def gate_document(gate: Gate) -> dict[str, Any]:

@@ -158,44 +158,50 @@ class Dispatcher:
             job = await worker.next_job()
 
     async def _attempt(self, job: _Job) -> None:
-        turn, assignment, control = job.turn, job.assignment, job.control
+        turn, control = job.turn, job.control
         try:
-            if not job.adopt and self._before_launch is not None:
-                await self._before_launch(turn)
-            if not job.adopt and assignment.agent.kind is AgentKind.OPENAI:
-                assignment = replace(assignment, said=await self._said(turn))
-            elif turn.trigger is Trigger.ANSWER and assignment.session is None and not job.adopt:
-                prompt = await self._exchange(turn, assignment.prompt)
-                assignment = replace(assignment, prompt=prompt)
-            outcome = await self._outcome(assignment, control, job.adopt)
+            outcome = await self._outcome(job)
         finally:
             if self._controls.get(turn.id) is control:
                 del self._controls[turn.id]
             self.in_flight.release_on_behalf_of(control)
         self._post(Ended(turn.id, job.attempt, outcome))
 
-    async def _outcome(self, assignment: Assignment, control: Control, adopt: bool) -> Outcome:
-        kind = assignment.agent.kind
+    async def _outcome(self, job: _Job) -> Outcome:
+        """How the attempt ends, whatever happens to it: the others go on."""
+        kind = job.assignment.agent.kind
         adapter = self._adapters.get(kind)
         if adapter is None:
             words = f"agents of kind {kind} cannot be run by this version of batchdeck"
             return Outcome(TurnState.FAILED, error=words, surroundings="agent")
-        if control.stop.is_set() and not adopt:
-            return Outcome(TurnState.CANCELLED, AttemptEnd.STOPPED)  # before it ever began
         try:
-            if adopt:
-                return await adapter.adopt(assignment, control)
-            if self._prepare is not None and assignment.prepare:
-                stuck = await self._prepare(assignment, control)
-                if stuck is not None:
-                    return stuck
-            return await adapter.run(assignment, control)
+            if job.adopt:
+                return await adapter.adopt(job.assignment, job.control)
+            return await self._run(job, adapter)
         except BatchdeckError as error:
             return Outcome(TurnState.FAILED, error=error.message)
         except Exception as error:  # noqa: BLE001 - one attempt's fault must not end the others
-            _log.exception("attempt %s of turn %s", assignment.attempt, assignment.turn)
+            _log.exception("attempt %s of turn %s", job.attempt, job.turn.id)
             words = f"batchdeck failed to run it ({type(error).__name__}); see the log"
             return Outcome(TurnState.FAILED, AttemptEnd.INTERRUPTED, error=words)
+
+    async def _run(self, job: _Job, adapter: Adapter) -> Outcome:
+        """An attempt that begins now."""
+        turn, assignment, control = job.turn, job.assignment, job.control
+        if self._before_launch is not None:
+            await self._before_launch(turn)
+        if assignment.agent.kind is AgentKind.OPENAI:
+            assignment = replace(assignment, said=await self._said(turn))
+        elif turn.trigger is Trigger.ANSWER and assignment.session is None:
+            prompt = await self._exchange(turn, assignment.prompt)
+            assignment = replace(assignment, prompt=prompt)
+        if control.stop.is_set():
+            return Outcome(TurnState.CANCELLED, AttemptEnd.STOPPED)  # before it ever began
+        if self._prepare is not None and assignment.prepare:
+            stuck = await self._prepare(assignment, control)
+            if stuck is not None:
+                return stuck
+        return await adapter.run(assignment, control)
 
 
 def fenced() -> Outcome:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import heapq
+import contextlib
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -14,24 +14,20 @@ from batchdeck.core.agents.adapter import Assignment
 from batchdeck.core.clock import Clock
 from batchdeck.core.commands import Command, Receipt, Reconcile, StopAll, StopTurn
 from batchdeck.core.deck.answering import Answers, closed, refusal
-from batchdeck.core.deck.audit import Violation, violations
+from batchdeck.core.deck.auditing import Auditor
 from batchdeck.core.deck.carrying import carry_out_letters
 from batchdeck.core.deck.committing import Barriers
 from batchdeck.core.deck.dispatcher import Dispatcher
 from batchdeck.core.deck.handling.commands import look_up
-from batchdeck.core.deck.letters import Audited, CommandLetter, Ended, Found, Letter, Started
-from batchdeck.core.deck.mending import FROM_DISK
-from batchdeck.core.deck.on_disk import data_version, live_on_disk
+from batchdeck.core.deck.letters import CommandLetter, Ended, Found, Letter, Started
+from batchdeck.core.deck.memory import Memory
+from batchdeck.core.deck.on_disk import data_version
 from batchdeck.core.deck.options import DeckOptions
 from batchdeck.core.deck.reading import Reader
 from batchdeck.core.deck.reconcile import Reconciler
-from batchdeck.core.deck.restoring import (
-    only_limits_left,
-    scheduler_for,
-    state_from,
-    sync_holds,
-)
-from batchdeck.core.deck.state import KEPT_ENDED, DeckState
+from batchdeck.core.deck.restoring import only_limits_left, sync_holds
+from batchdeck.core.deck.setbacks import failed_words, survivors
+from batchdeck.core.deck.state import DeckState
 from batchdeck.core.deck.turns import claim, put_hold
 from batchdeck.core.deck.work import Work
 from batchdeck.core.errors import BatchdeckError, NoSupervisor, StoreError
@@ -44,10 +40,9 @@ from batchdeck.core.model.turn import Turn, TurnState
 from batchdeck.core.points import reached
 from batchdeck.core.port import OutputPage
 from batchdeck.core.rules.limits import effective_limit
-from batchdeck.core.store.changes import GuardRefused
+from batchdeck.core.store.changes import SAVE_FACT, GuardRefused
 from batchdeck.core.store.connection import Connection
 from batchdeck.core.store.events import event_from
-from batchdeck.core.store.load import load
 from batchdeck.core.view import DeckView
 
 _log = logging.getLogger(__name__)
@@ -76,27 +71,27 @@ class Engine:
     ) -> None:
         self._connection = connection
         self._reader = reader
-        self._state = state
         self._clock = clock
         self._options = options
-        self._scheduler = scheduler_for(state, clock.now_ms())
+        self.memory = Memory(connection, state, clock)
+        self._auditor = Auditor(connection, self.memory)
         self._inbox: deque[Letter] = deque()
         self._can_wait: deque[Letter] = deque()
+        self._one_by_one = 0
+        """Letters that are carried out singly, since one of them has made a round fail."""
         self._wake = anyio.Event()
-        self._newer = anyio.Event()
-        self._awaited = 0
-        self._due: list[tuple[int, int]] = []
         self._answers = Answers()
         self.barriers = Barriers()
         self._sweep_at = clock.monotonic() + options.sweep_seconds
-        self._writing = False
         self._admitting = False
         self._closing = False
         self._data_version = 0
-        self._broken = False
-        """A fault of ours has happened; only a restart makes it good."""
-        self._view = state.publish(clock.now_ms())
-        self._view_is_old = False
+        self._refusals = 0
+        """Transactions in a row that the database refused."""
+        self._start_work: Work | None = None
+        """What is to be written before the first round."""
+        self._prompts: dict[int, str] = {}
+        """Of the turns that the latest transaction claimed."""
         self.listeners: list[Callable[[Sequence[Event]], None]] = []
         """Called with the events of each transaction once it is on disk, in order."""
         self.closed = anyio.Event()
@@ -111,32 +106,27 @@ class Engine:
     @property
     def view(self) -> DeckView:
         """The latest published view; never shows what is not on disk."""
-        if self._view_is_old and not self._writing:
-            self._publish()
-        return self._view
+        return self.memory.view
 
     def task(self, task_id: int | None) -> Task | None:
         """A task as the writer knows it now."""
-        return None if task_id is None else self._state.tasks.get(task_id)
+        return None if task_id is None else self.memory.state.tasks.get(task_id)
 
     async def wait_newer(self, revision: int) -> DeckView:
         """See `Deck.wait_newer`."""
-        while (view := self.view).revision <= revision:
-            self._awaited += 1
-            try:
-                await self._newer.wait()
-            finally:
-                self._awaited -= 1
-        return view
+        return await self.memory.wait_newer(revision)
 
     async def submit(self, command: Command) -> Receipt:
         """See `Deck.submit`."""
         if isinstance(command, Reconcile):
             return await self._reconcile()
         try:
-            found = await look_up(command, self._state, self._reader)
+            found = await look_up(command, self.memory.state, self._reader)
         except BatchdeckError as error:
             return refusal(error)
+        except Exception as error:  # noqa: BLE001 - one question must not end the deck
+            _log.exception("%s could not be looked up", type(command).__name__)
+            return refusal(StoreError(f"{failed_words(error)}. Nothing was changed."))
         letter = CommandLetter(command, found)
         if self._closing:
             return closed()
@@ -148,12 +138,18 @@ class Engine:
     async def _reconcile(self) -> Receipt:
         if self.reconciler is None or self._closing:
             return refusal(NoSupervisor("Nobody dispatches this deck."))
-        await self._audit()
+        await self._audited()
         return await self.reconciler.now()
+
+    async def _audited(self) -> None:
+        """Has the writer check the invariants, between two rounds."""
+        done = self._auditor.ask()
+        self._wake.set()
+        await done.wait()
 
     async def output(self, turn: int, start: int = 0, limit: int = 65536) -> OutputPage:
         """See `Deck.output`."""
-        return await self._reader.output(self._state.turns.get(turn), turn, start, limit)
+        return await self._reader.output(self.memory.state.turns.get(turn), turn, start, limit)
 
     async def events(self, after: int = 0, limit: int = 1000) -> Sequence[Event]:
         """See `Deck.events`."""
@@ -187,10 +183,8 @@ class Engine:
         """Holds what the operator should look at before anything starts; the inbox is empty."""
         work = self._new_work()
         put_hold(work, hold)
-        sync_holds(self._scheduler, work.view)
+        sync_holds(self.memory.scheduler, work.view)
         self._start_work = work
-
-    _start_work: Work | None = None
 
     async def settle(self) -> None:
         """Works off the inbox; before the writer's own task begins."""
@@ -210,23 +204,30 @@ class Engine:
 
     async def run(self) -> None:
         """Writes until it is closed; cancellation does not reach it in the middle."""
-        with anyio.CancelScope(shield=True):
-            self._data_version = await self._connection.run(data_version)
-            if self._start_work is not None:
-                await self._save(self._start_work)
-                self._remember(self._start_work, publish=True)
-            while not (self._closing and not self._inbox and not self._can_wait):
-                await self._something_to_do()
-                await self._round()
-        self.closed.set()
-        self._answers.give_up()
+        try:
+            with anyio.CancelScope(shield=True):
+                self._data_version = await self._connection.run(data_version)
+                if self._start_work is not None:
+                    await self._save(self._start_work)
+                    self._remember(self._start_work, publish=True)
+                while not (self._closing and not self._inbox and not self._can_wait):
+                    await self._something_to_do()
+                    await self._round()
+                    await self._audit_if_asked()
+        finally:
+            self._closing = True
+            self._drop_letters()
+            self._auditor.answer()
+            self._answers.give_up()
+            self.closed.set()
 
     async def _something_to_do(self) -> None:
         if self._inbox or self._closing:
             return
         wait = max(0.0, self._sweep_at - self._clock.monotonic())
-        if self._due:
-            wait = min(wait, max(0.0, (self._due[0][0] - self._clock.now_ms()) / 1000))
+        due_ms = self.memory.next_due_ms
+        if due_ms is not None:
+            wait = min(wait, max(0.0, (due_ms - self._clock.now_ms()) / 1000))
         if self._can_wait:
             wait = min(wait, PATIENCE_SECONDS)
         with anyio.move_on_after(wait) as patience:
@@ -235,19 +236,27 @@ class Engine:
             self._sweep_at = self._clock.monotonic() + self._options.sweep_seconds
             await self._sweep()
 
-    async def _round(self) -> None:
-        self._wake = anyio.Event()
-        letters: list[Letter] = list(self._can_wait)
+    def _next_letters(self) -> list[Letter]:
+        """The letters of the round that begins."""
+        self._inbox.extendleft(reversed(self._can_wait))
         self._can_wait.clear()
-        letters += [self._inbox.popleft() for _ in range(min(len(self._inbox), MOST_PER_COMMIT))]
+        most = 1 if self._one_by_one else MOST_PER_COMMIT
+        self._one_by_one = max(0, self._one_by_one - 1)
+        letters = [self._inbox.popleft() for _ in range(min(len(self._inbox), most))]
+        self._wake = anyio.Event()
         if self._inbox:
             self._wake.set()
+        return letters
+
+    async def _round(self) -> None:
+        letters = self._next_letters()
         work = self._new_work()
-        self._writing = True
+        self.memory.writing = True
         try:
             letters = await self._with_history(letters)
             receipts = carry_out_letters(letters, work, self._options)
-            self._look_at_due(work)
+            for turn in self.memory.take_due(work.now_ms):
+                work.refresh(turn)
             work.choose_items()
             self._admit(work)
             await self._save(work)
@@ -255,12 +264,13 @@ class Engine:
             await self._start_over(letters, error)
             return
         except Exception as error:  # noqa: BLE001 - a fault of ours must not strand what runs
+            _log.exception("a round of the engine failed")
             await self._failed(letters, error)
             return
         finally:
-            self._writing = False
-        if not self._broken:
-            self._state.fault = None
+            self.memory.writing = False
+        if not self.memory.state.broken:
+            self.memory.state.fault = None
         self._refusals = 0
         if any(isinstance(letter, Ended) for letter in letters):
             reached("finish.after")
@@ -268,36 +278,29 @@ class Engine:
             reached("followed")
         if letters or work.events:
             self._remember(work, publish=bool(receipts))
-            self._answers.give(receipts, self._state, work.now_ms)
+            self._answers.give(receipts, self.memory.state, work.now_ms)
             self._launch(work)
             for call in work.after:
                 call()
         for letter in letters:
             if isinstance(letter, Found):
                 letter.done.set()
-        self.barriers.look(self._state)
+        self.barriers.look(self.memory.state)
 
     async def _with_history(self, letters: list[Letter]) -> list[Letter]:
         """The letters; one about a lost turn with how often crashes interrupted it before."""
         for number, letter in enumerate(letters):
             if isinstance(letter, Ended) and letter.outcome.state is TurnState.LOST:
-                turn = self._state.turns.get(letter.turn)
+                turn = self.memory.state.turns.get(letter.turn)
                 before = 0 if turn is None else await self._reader.interruptions(turn)
                 letters[number] = replace(letter, interruptions=before)
         return letters
 
     def _new_work(self) -> Work:
-        return Work(self._state, self._scheduler, self._clock.now_ms())
-
-    def _look_at_due(self, work: Work) -> None:
-        while self._due and self._due[0][0] <= work.now_ms:
-            _, turn_id = heapq.heappop(self._due)
-            turn = self._state.turns.get(turn_id)
-            if turn is not None and turn.state is TurnState.QUEUED:
-                work.refresh(turn)
+        return Work(self.memory.state, self.memory.scheduler, self._clock.now_ms())
 
     def _admit(self, work: Work) -> None:
-        while self._admitting and (turn := self._scheduler.next()) is not None:
+        while self._admitting and (turn := self.memory.scheduler.next()) is not None:
             claim(work, turn)
 
     async def _save(self, work: Work) -> None:
@@ -306,8 +309,7 @@ class Engine:
             return
         self._prompts = await self._connection.run(changes.write)
 
-    _prompts: dict[int, str]
-    _refusals = 0
+    # -- rounds that failed
 
     async def _start_over(self, letters: Sequence[Letter], error: BatchdeckError) -> None:
         """What was in memory is not on disk: read it back, refuse the commands, keep the news.
@@ -321,24 +323,33 @@ class Engine:
         for letter in reversed(letters):
             if isinstance(letter, CommandLetter) and not again:
                 self._refuse(letter, error)
-            elif not self._closing:
+            else:
                 self._inbox.appendleft(letter)
-        read_back = await self._reload()
+        read_back = await self.memory.read_back()
         if not again:
-            self._show_fault(error.message, on_disk=read_back)
+            self.memory.show_fault(error.message, on_disk=read_back)
             await self._rest()
         while not read_back and not self._closing:
             self._refuse_waiting(error)
             await self._rest()
-            read_back = await self._reload()
+            read_back = await self.memory.read_back()
 
     async def _rest(self) -> None:
         """Waits a moment before another try; not while the deck is being closed."""
         if self._closing:
-            self._inbox.clear()
-            self._can_wait.clear()
+            self._drop_letters()
             return
         await anyio.sleep(RETRY_SECONDS)
+
+    def _drop_letters(self) -> None:
+        """The deck closes: commands are refused, news is found again by the next supervisor."""
+        for letter in self._inbox:
+            if isinstance(letter, CommandLetter):
+                letter.answer(closed())
+            elif isinstance(letter, Found):
+                letter.done.set()
+        self._inbox.clear()
+        self._can_wait.clear()
 
     def _refuse_waiting(self, error: BatchdeckError) -> None:
         """Answers the commands that came meanwhile; news waits."""
@@ -355,102 +366,61 @@ class Engine:
         letter.answer(refusal(error))
 
     async def _failed(self, letters: Sequence[Letter], error: Exception) -> None:
-        """A fault of our own: nothing new starts, what runs goes on, and the operator is told.
+        """A fault of our own. The letter that is its cause is found by trying each alone.
 
-        News of attempts that was among the letters is not tried again, for it may be the cause;
-        the next supervisor settles those attempts by their evidence.
+        Where there is none, nothing new starts any more, what runs goes on, and everybody is told.
         """
-        _log.exception("a round of the engine failed")
-        words = f"batchdeck itself failed ({type(error).__name__}): nothing new starts; see the log"
+        kept = survivors(letters, error)
+        self._inbox.extendleft(reversed(kept or ()))
+        self._one_by_one += len(kept or ())
+        if kept is None:
+            await self._break(letters, error)
+        while not await self.memory.read_back() and not self._closing:
+            self.memory.show_fault(failed_words(error), on_disk=False)
+            self._refuse_waiting(StoreError(failed_words(error)))
+            await self._rest()
+
+    async def _break(self, letters: Sequence[Letter], error: Exception) -> None:
+        """Only a restart makes it good; attempts among the letters are settled by evidence then."""
+        words = f"{failed_words(error)}. Nothing new starts"
         self._admitting = False
-        self._broken = True
-        await self._reload()
-        self._show_fault(words)
+        state = self.memory.state
+        state.broken, state.fault = True, words
         for letter in letters:
             if isinstance(letter, CommandLetter):
                 letter.answer(refusal(StoreError(words)))
-            elif isinstance(letter, Found):
-                letter.done.set()
-
-    def _show_fault(self, words: str, *, on_disk: bool = True) -> None:
-        """Publishes a fault beside what is known to be on disk. `on_disk`: memory is that."""
-        self._state.fault = words
-        self._state.revision += 1
-        if on_disk:
-            self._publish()
-            return
-        view = replace(self._view, fault=words, revision=self._state.revision)
-        self._tell_of(view)
-
-    async def _reload(self) -> bool:
-        """Reads the deck back from its file; False: that too has failed, memory is as it was."""
-        try:
-            stored = await self._connection.run(lambda raw: load(raw, KEPT_ENDED))
-        except StoreError as error:
-            _log.error("could not be read back: %s", error)
-            return False
-        state = state_from(stored, self._state.deck)
-        for name in (
-            "max_parallel_cap",
-            "parallelism_limit_cap",
-            "banner",
-            "fault",
-            "supervised",
-            "violations",
-            "trackers",
-        ):
-            setattr(state, name, getattr(self._state, name))
-        state.revision = self._state.revision + 1
-        self._state = state
-        now_ms = self._clock.now_ms()
-        self._scheduler = scheduler_for(state, now_ms)
-        self._due = [
-            (turn.not_before_ms, turn.id)
-            for turn in state.turns.values()
-            if turn.state is TurnState.QUEUED and turn.not_before_ms > now_ms
-        ]
-        heapq.heapify(self._due)
-        self._view_is_old = True
-        return True
+        with contextlib.suppress(StoreError):
+            await self._connection.run(lambda raw: raw.execute(SAVE_FACT, ("fault", words)))
 
     # -- after a transaction
 
     def _remember(self, work: Work, *, publish: bool) -> None:
-        for due in work.due:
-            heapq.heappush(self._due, due)
-        self._state.revision += 1
-        if self._awaited or publish or self._answers:
-            self._publish()
+        self.memory.note_due(work.due)
+        self.memory.state.revision += 1
+        if self.memory.is_awaited or publish or self._answers:
+            self.memory.publish()
         else:
-            self._view_is_old = True
+            self.memory.publish_when_asked()
         if self.listeners:
             events = [event_from(noted) for noted in work.events]
             for listener in self.listeners:
                 listener(events)
-        self._answers.settle(self._state)
-
-    def _publish(self) -> None:
-        self._tell_of(self._state.publish(self._clock.now_ms()))
-
-    def _tell_of(self, view: DeckView) -> None:
-        self._view = view
-        self._view_is_old = False
-        newer, self._newer = self._newer, anyio.Event()
-        newer.set()
+        self._answers.settle(self.memory.state)
 
     def _launch(self, work: Work) -> None:
-        limit = effective_limit(self._state.snapshot(work.now_ms), GLOBAL) or 0
+        state = self.memory.state
+        limit = effective_limit(state.snapshot(work.now_ms), GLOBAL) or 0
         # a limit that was lowered lets what runs go on: there may be more than it says
-        self.dispatcher.set_limit(max(max(limit, 1) + self._state.forced, self._state.running))
+        self.dispatcher.set_limit(max(max(limit, 1) + state.forced, state.running))
         for turn_id in work.launches:
             reached("claimed")
-            turn = self._state.turns[turn_id]
+            turn = state.turns[turn_id]
             self.dispatcher.launch(turn, self._assign(turn, self._prompts.get(turn_id, "")))
         for turn_id in work.stops:
             self.dispatcher.stop(turn_id)
 
     def _assign(self, turn: Turn, prompt: str) -> Assignment:
-        return self._reader.assignment(self._state, turn, prompt, self._options.environment)
+        return self._reader.assignment(self.memory.state, turn, prompt, self._options.environment)
 
     # -- the sweep
 
@@ -459,50 +429,41 @@ class Engine:
         reached("tick")
         try:
             version = await self._connection.run(data_version)
-            if self._data_version != version:
+            if self._data_version != version and await self.memory.read_back():
                 self._data_version = version
-                await self._reload()
             await self._audit()
         except StoreError as error:
-            self._show_fault(error.message)
+            self.memory.show_fault(error.message)
             return
-        work = self._new_work()
-        for turn in list(self._state.turns.values()):
-            eligible = only_limits_left(turn, self._state, work.now_ms)
-            if eligible and turn.id not in self._scheduler:
-                self._scheduler.add(turn)
+        work, scheduler = self._new_work(), self.memory.scheduler
+        for turn in list(work.state.turns.values()):
+            if only_limits_left(turn, work.state, work.now_ms) and turn.id not in scheduler:
+                scheduler.add(turn)
 
     async def audit(self) -> None:
         """Checks the invariants now, and returns when what was found has been dealt with."""
-        await self._audit()
+        await self._audited()
         with anyio.move_on_after(AUDIT_SECONDS):
-            while self._inbox or self._writing:
+            while self._inbox or self.memory.writing:
                 await self.wait_newer(self.view.revision)
+
+    async def _audit_if_asked(self) -> None:
+        if not self._auditor.is_asked:
+            return
+        try:
+            await self._audit()
+        except StoreError as error:
+            self.memory.show_fault(error.message)
+        self._auditor.answer()
 
     async def _audit(self) -> None:
         """Checks the invariants; what is broken is shown, told, and mended in the next round."""
-        on_disk = await self._connection.run(live_on_disk)
-        if self._inbox or self._can_wait:
-            return  # news is on its way: look when it has been dealt with
-        found = tuple(self._violations(on_disk))
-        words = tuple(violation.words for violation in found)
-        if words != self._state.violations:
-            self._state.violations = words
-            self._state.revision += 1
-            self._publish()
-        if not found:
+        found = await self._auditor.audit(
+            self.dispatcher, self._options.dispatch, lambda: bool(self._inbox or self._can_wait)
+        )
+        if found is None:
             return
-        _log.error("audit: %s", "; ".join(words))
-        if any(violation.kind in FROM_DISK for violation in found):
-            await self._reload()
-        stranded = (one.turn for one in found if one.kind == "stranded turn")
-        turns = [self._state.turns[turn] for turn in stranded if turn in self._state.turns]
-        adopt = [t for t in turns if self.dispatcher.outlives(self._state.agents[t.agent].kind)]
-        self.post(Audited(found, frozenset(turn.id for turn in adopt)))
+        letter, adopt = found
+        self.post(letter)
         for turn in adopt:
             self.dispatcher.launch(turn, self._assign(turn, ""), adopt=True)
-
-    def _violations(self, on_disk: frozenset[int]) -> list[Violation]:
-        dispatches = self._options.dispatch
-        hand = self.dispatcher.in_hand if dispatches else frozenset(self._state.live)
-        return violations(self._state, self._scheduler, on_disk=on_disk, in_hand=hand)

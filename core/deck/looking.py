@@ -48,6 +48,8 @@ class Look:
         stored = load(self._raw, ended_turns)
         state = state_from(stored, str(self._paths.root), keep_ended=ended_turns)
         state.supervised = self.held_by is not None
+        if state.supervised and stored.facts.get("fault"):
+            state.fault, state.broken = stored.facts["fault"], True
         caps = json.loads(stored.facts.get("caps", "{}"))
         state.max_parallel_cap = caps.get("max_parallel", state.max_parallel_cap)
         state.parallelism_limit_cap = caps.get("parallelism", state.parallelism_limit_cap)

@@ -177,6 +177,7 @@ def _first_rows(state: DeckState, options: DeckOptions, now_ms: int) -> Changes:
     changes.add(SAVE_FACT, ("caps", json.dumps(caps)))
     if options.dispatch:
         changes.add(SAVE_FACT, ("stopped_in_order", "0"))
+        changes.add(SAVE_FACT, ("fault", ""))
         state.draining = False
         changes.add(SAVE_FACT, ("draining", "0"))
         _forget_own_holds(state, changes)

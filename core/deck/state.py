@@ -65,6 +65,8 @@ class DeckState:
     next: NextIds = field(default_factory=NextIds)
     draining: bool = False
     fault: str | None = None
+    broken: bool = False
+    """The fault is of our own making; only a restart makes it good."""
     banner: str | None = None
     violations: tuple[str, ...] = ()
     incomplete: set[str] = field(default_factory=set)
@@ -299,6 +301,7 @@ class DeckState:
             deck=self.deck,
             mode=self.mode,
             fault=self.fault,
+            broken=self.broken,
             supervised=self.supervised,
             running=len(self.live),
             queued=self.counts.get(TurnState.QUEUED, 0),

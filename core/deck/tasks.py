@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import deque
 from collections.abc import Sequence
 
 from batchdeck.core.deck.barrier import has_passed, is_refused
@@ -143,15 +144,19 @@ def dependency_error(parent: Task) -> str:
 
 
 def _fail_children(work: Work, parent: Task) -> None:
-    for child_id in work.state.children.get(parent.id, ()):
-        child = work.state.tasks[child_id]
-        if child.status in (Status.FAILED, *COMPLETED):
-            continue
-        waiting = queued_turns(work, child)
-        child = work.set_status(child.id, Status.FAILED, error=dependency_error(parent))
-        for turn in waiting:
-            drop_queued(work, turn, dependency_error(parent))
-        _fail_children(work, child)
+    """Those that need it, those that need them, and so on, however long the chain."""
+    failed = deque([parent])
+    while failed:
+        parent = failed.popleft()
+        for child_id in work.state.children.get(parent.id, ()):
+            child = work.state.tasks[child_id]
+            if child.status in (Status.FAILED, *COMPLETED):
+                continue
+            waiting = queued_turns(work, child)
+            child = work.set_status(child.id, Status.FAILED, error=dependency_error(parent))
+            for turn in waiting:
+                drop_queued(work, turn, dependency_error(parent))
+            failed.append(child)
 
 
 def queued_turns(work: Work, task: Task) -> Sequence[Turn]:
@@ -189,17 +194,22 @@ def complete_task(work: Work, parent: Task) -> None:
 
 def _bring_back(work: Work, task: Task) -> None:
     """READY again, with those that failed only because of it, unless another it needs failed."""
-    needed = [work.state.tasks[parent] for parent in task.depends_on]
-    failed = [parent for parent in needed if parent.status is Status.FAILED]
-    if failed:
-        work.put_task(evolve(task, error=dependency_error(failed[0])))
-        return
-    task = work.set_status(task.id, Status.READY)
-    begin_task(work, task)
-    for child_id in work.state.children.get(task.id, ()):
-        child = work.state.tasks[child_id]
-        if child.status is Status.FAILED and child.error == dependency_error(task):
-            _bring_back(work, child)
+    back = deque([task.id])
+    while back:
+        task = work.state.tasks[back.popleft()]
+        if task.status is not Status.FAILED:
+            continue  # by another way it is back already
+        needed = [work.state.tasks[parent] for parent in task.depends_on]
+        failed = [parent for parent in needed if parent.status is Status.FAILED]
+        if failed:
+            work.put_task(evolve(task, error=dependency_error(failed[0])))
+            continue
+        task = work.set_status(task.id, Status.READY)
+        begin_task(work, task)
+        for child_id in work.state.children.get(task.id, ()):
+            child = work.state.tasks[child_id]
+            if child.status is Status.FAILED and child.error == dependency_error(task):
+                back.append(child.id)
 
 
 def begin_task(

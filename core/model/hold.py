@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from batchdeck.core.errors import BadInput
+from batchdeck.core.text import number_in
 
 DECK = "deck"
 OURSELVES = "batchdeck"
@@ -32,10 +33,11 @@ def read_hold_name(text: str | None) -> tuple[str, str]:
     """
     if text is None or text == DECK:
         return DECK, ""
-    if text.startswith("#") and text[1:].isdigit():
+    if text.startswith("#") and number_in(text[1:]) is not None:
         return "turn", text[1:]
     kind, colon, name = text.partition(":")
-    if colon and kind in KINDS and name:
+    named = number_in(name) is not None if kind == "turn" else bool(name)
+    if colon and kind in KINDS and named:
         return kind, name
     raise BadInput(
         f"{text!r} cannot be held. Give deck, #TURN, agent:NAME, batch:NAME or folder:PATH."

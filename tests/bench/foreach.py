@@ -143,7 +143,7 @@ async def _one_run(folder: Path, items: int) -> Figures:
             await anyio.sleep(LOOK_SECONDS)
             view = deck.view
         assert view.task_counts["bench"][Status.DONE] == items
-        left = len(deck._state.foreaches["bench"].left)
+        left = len(deck.memory.state.foreaches["bench"].left)
     last = next(end for end in ends if end[0] >= items)
     tenth = next(end for end in ends if end[0] >= items / 10)
     ninth = next(end for end in ends if end[0] >= items * 9 / 10)

@@ -19,7 +19,11 @@ from batchdeck.core.errors import BatchdeckError
 from batchdeck.core.model.event import Event
 from batchdeck.core.paths import DeckPaths, find_deck
 from batchdeck.core.port import Deck, OutputPage
+from batchdeck.core.text import clean_line
 from batchdeck.core.view import DeckView
+
+LONGEST_LINE = 2_000
+"""Characters of a line for people."""
 
 
 class Look(Protocol):
@@ -126,13 +130,18 @@ def print_json(document: Any) -> None:
     click.echo(json.dumps(document, ensure_ascii=not _speaks_unicode(), default=str))
 
 
+def print_line(text: str) -> None:
+    """A line for people on standard output, with whatever it quotes made inert."""
+    click.echo(clean_line(text, LONGEST_LINE))
+
+
 def print_rows(rows: Sequence[Sequence[str]], header: Sequence[str]) -> None:
     """Rows as aligned columns for people."""
-    table = [list(header), *[list(row) for row in rows]]
+    table = [list(header), *[[clean_line(cell, LONGEST_LINE) for cell in row] for row in rows]]
     widths = [max(len(row[column]) for row in table) for column in range(len(header))]
     for row in table:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        click.echo("  ".join(cells).rstrip())
+        print_line("  ".join(cells).rstrip())
 
 
 def _speaks_unicode() -> bool:

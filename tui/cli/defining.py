@@ -12,6 +12,7 @@ from batchdeck.core.batchfile.single import read_agent
 from batchdeck.core.commands import DefineAgent, RemoveAgent
 from batchdeck.core.errors import BadInput, NotFound
 from batchdeck.core.model.agent import Agent, AgentKind, PromptVia
+from batchdeck.core.text import number_in
 from batchdeck.tui.cli.changing import carry_out, who
 from batchdeck.tui.cli.context import Context
 from batchdeck.tui.cli.showing import json_option
@@ -108,9 +109,10 @@ def _values(given: dict[str, Any]) -> dict[str, Any]:
 def _limit(text: str) -> int | None:
     if text.lower() == "none":
         return None
-    if not text.isdigit():
+    number = number_in(text)
+    if number is None:
         raise BadInput(f"--limit: {text!r} is not a limit. Give a whole number, or none.")
-    return int(text)
+    return number
 
 
 def _variable(text: str) -> tuple[str, str]:

@@ -17,9 +17,10 @@ from batchdeck.core.rules.gates import evaluate, shut
 from batchdeck.core.rules.limits import check_limit, full_limit_name
 from batchdeck.core.rules.order import ordinal, place
 from batchdeck.core.rules.plan import plan, with_limits
+from batchdeck.core.text import number_in
 from batchdeck.core.view import DeckView
 from batchdeck.tui.cli.changing import read_assignments
-from batchdeck.tui.cli.context import Context, print_json
+from batchdeck.tui.cli.context import Context, print_json, print_line
 from batchdeck.tui.cli.finding import one_task, turn_number
 from batchdeck.tui.cli.showing import MANY, json_option
 
@@ -44,8 +45,8 @@ def why(context: Context, name: str, as_json: bool) -> None:
 
 def _named(view: DeckView, name: str) -> tuple[Turn | None, Task | None]:
     number = turn_number(name)
-    if number is None and name.isdigit() and not any(t.key == name for t in view.tasks.values()):
-        number = int(name)
+    if number is None and not any(task.key == name for task in view.tasks.values()):
+        number = number_in(name)
     if number is not None:
         turn = view.turns.get(number)
         if turn is None:
@@ -84,21 +85,25 @@ def _document(
         document["note"] = _note(turn, task)
     elif not view.supervised:
         document["note"] = "Nobody dispatches this deck."
+    elif view.fault:
+        document["note"] = view.fault
     return document
 
 
 def _print(view: DeckView, turn: Turn | None, task: Task | None, gates: tuple[Gate, ...]) -> None:
     if turn is None or turn.state is not TurnState.QUEUED:
-        click.echo(_note(turn, task))
+        print_line(_note(turn, task))
         return
     name = f"#{turn.id}" if task is None else f"#{turn.id} {task.key}"
-    click.echo(f"{name} waits, {ordinal(place(turn, view))} of {turn.agent}")
+    print_line(f"{name} waits, {ordinal(place(turn, view))} of {turn.agent}")
     for gate in gates:
-        click.echo(gate_line(gate))
+        print_line(gate_line(gate))
     if not view.supervised:
-        click.echo("Nobody dispatches this deck: batchdeck starts it.")
+        print_line("Nobody dispatches this deck: batchdeck starts it.")
+    elif view.fault:
+        print_line(f"Nothing starts: {view.fault}.")
     elif not shut(gates):
-        click.echo("Nothing stands in its way: it starts with the next sweep.")
+        print_line("Nothing stands in its way: it starts with the next sweep.")
 
 
 def gate_line(gate: Gate) -> str:

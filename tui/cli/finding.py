@@ -5,12 +5,13 @@ from __future__ import annotations
 from batchdeck.core.errors import Ambiguous, BadInput, NotFound
 from batchdeck.core.model.batch import BatchState
 from batchdeck.core.model.task import Task
+from batchdeck.core.text import number_in
 from batchdeck.core.view import DeckView
 
 
 def turn_number(name: str) -> int | None:
     """The number in `#412`; None: it names something else."""
-    return int(name[1:]) if name.startswith("#") and name[1:].isdigit() else None
+    return number_in(name[1:]) if name.startswith("#") else None
 
 
 def needed_turn_number(name: str) -> int:
@@ -19,10 +20,10 @@ def needed_turn_number(name: str) -> int:
     Raises:
         BadInput: it is neither.
     """
-    number = name.removeprefix("#")
-    if not number.isdigit():
+    number = number_in(name.removeprefix("#"))
+    if number is None:
         raise BadInput(f"{name!r} is not a turn; give its number, as in #412.")
-    return int(number)
+    return number
 
 
 def one_task(view: DeckView, name: str) -> Task:

@@ -37,6 +37,7 @@ class _Run:
         self._stuck = False
         self._clock = SystemClock()
         self._events: list[Event] = []
+        self._fault: str | None = None
         self._arrived = anyio.Event()
         self.signal: int | None = None
         self.batches: set[str] = set()
@@ -76,6 +77,7 @@ class _Run:
         while True:
             await self._print_events()
             view = self._deck.view
+            self._tell_fault(view)
             if self._over(view):
                 await self._print_events()
                 return self._exit_code(view)
@@ -84,11 +86,19 @@ class _Run:
                 await anyio.sleep(1 / LOOKS_PER_SECOND)
             self._arrived = anyio.Event()
 
+    def _tell_fault(self, view: DeckView) -> None:
+        """A fault of the engine, when it is new, and when it has gone."""
+        if view.fault != self._fault:
+            self._say(view.fault or "all is well again")
+            self._fault = view.fault
+
     def _over(self, view: DeckView) -> bool:
         if self.signal not in (None, signal.SIGINT):
             return True
         if view.running:
             return False
+        if view.broken:
+            return True
         if self.signal is not None:
             return True
         unfinished = any(view.batches[name].state is BatchState.RUNNING for name in self.batches)
@@ -108,6 +118,8 @@ class _Run:
     def _exit_code(self, view: DeckView) -> int:
         if self.signal is not None:
             return 128 + self.signal
+        if view.broken:
+            return 1
         if self._stuck:
             self._say("what is left is held or waits for a person, and --no-input was given")
             return Refused.exit_code

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import click
 
 from batchdeck import __version__
 from batchdeck.core.errors import BadInput, BatchdeckError
+from batchdeck.core.text import is_whole
 from batchdeck.tui.cli.context import Context, Doors, as_failure
 
 _COMMANDS: Mapping[str, str] = {
@@ -135,6 +136,7 @@ def run_command_line(doors: Doors, environment: Mapping[str, str]) -> int:
     """Runs one invocation, and returns its exit code; never raises for what a person did."""
     context = Context(doors=doors, environment=environment, here=Path.cwd())
     try:
+        _refuse_broken_text(sys.argv[1:])
         code = root.main(prog_name="batchdeck", standalone_mode=False, obj=context)
     except click.exceptions.Abort:
         return 130
@@ -149,6 +151,18 @@ def run_command_line(doors: Doors, environment: Mapping[str, str]) -> int:
     except Exception as error:  # noqa: BLE001 - the last door: a person gets words, not a traceback
         return _unforeseen(context, error)
     return code if isinstance(code, int) else 0
+
+
+def _refuse_broken_text(arguments: Sequence[str]) -> None:
+    """Every text here ends up in a database or a terminal, and both want UTF-8.
+
+    Raises:
+        BadInput: an argument is none.
+    """
+    for argument in arguments:
+        if not is_whole(argument):
+            shown = argument.encode("utf-8", "backslashreplace").decode()
+            raise BadInput(f"This argument is not UTF-8: {shown}")
 
 
 def _unforeseen(context: Context, error: Exception) -> int:

@@ -16,7 +16,7 @@ from batchdeck.core.model.task import Task
 from batchdeck.core.text import clean_line, clean_text, decode
 from batchdeck.core.view import DeckView
 from batchdeck.tui.cli import documents
-from batchdeck.tui.cli.context import Context, Look, print_json, print_rows
+from batchdeck.tui.cli.context import Context, Look, print_json, print_line, print_rows
 from batchdeck.tui.cli.finding import one_task, turn_number
 
 FOLLOW_SECONDS = 0.2
@@ -37,11 +37,11 @@ def status(context: Context, as_json: bool) -> None:
     if as_json:
         print_json(document)
         return
-    click.echo(_headline(view))
+    print_line(_headline(view))
     if view.banner or view.fault:
-        click.echo(view.fault or view.banner)
+        print_line(view.fault or view.banner or "")
     for hold in view.holds.values():
-        click.echo(f"held: {hold.what} by {hold.by}" + (f": {hold.reason}" if hold.reason else ""))
+        print_line(f"held: {hold.what} by {hold.by}" + (f": {hold.reason}" if hold.reason else ""))
     _print_counts("status", document["by_status"], "tasks")
     _print_counts("agent", document["by_agent"], "kind")
 

@@ -20,7 +20,7 @@ from batchdeck.core.model.batch import INBOX
 from batchdeck.core.model.issue import read_issue
 from batchdeck.core.model.limit import read_status
 from batchdeck.core.model.spec import TaskSpec
-from batchdeck.core.text import clean_line, one_line
+from batchdeck.core.text import clean_line, number_in, one_line
 from batchdeck.tui.cli.changing import carry_out, who
 from batchdeck.tui.cli.context import Context, print_json, print_rows
 from batchdeck.tui.cli.documents import task_document
@@ -244,7 +244,8 @@ def list_asks(context: Context, as_json: bool) -> None:
 @click.pass_obj
 def answer(context: Context, number: str, text: str, as_json: bool) -> None:
     """Answer an open question; its work goes on at its old place."""
-    if not number.isdigit():
+    ask_id = number_in(number)
+    if ask_id is None:
         raise BadInput(f"{number!r} is not an ask; batchdeck ask list shows their numbers.")
-    command = AnswerAsk(ask=int(number), answer=text, by=who(context))
+    command = AnswerAsk(ask=ask_id, answer=text, by=who(context))
     carry_out(context, command, offline=True, as_json=as_json)

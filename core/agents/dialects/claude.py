@@ -16,6 +16,7 @@ from batchdeck.core.agents.dialects.dialect import (
     money,
     part,
     read_event,
+    session_id,
     succeeded,
     total,
     word,
@@ -46,7 +47,7 @@ class Claude:
         if event is None:
             self._noise.add(line)
             return
-        self._session = word(event, "session_id") or self._session
+        self._session = session_id(event, "session_id") or self._session
         match word(event, "type"):
             case "assistant":
                 self.final = False

@@ -15,6 +15,7 @@ from batchdeck.core.agents.dialects.dialect import (
     incomplete,
     part,
     read_event,
+    session_id,
     succeeded,
     total,
     word,
@@ -42,7 +43,7 @@ class Codex:
             return
         match word(event, "type"):
             case "thread.started":
-                self._session = word(event, "thread_id") or None
+                self._session = session_id(event, "thread_id")
             case "turn.started":
                 self.final = self._completed = False
             case "item.completed" if word(part(event, "item"), "type") == "agent_message":

@@ -9,10 +9,13 @@ from typing import Any, Protocol
 
 from batchdeck.core.agents.adapter import Outcome
 from batchdeck.core.model.turn import TurnState
-from batchdeck.core.text import clean_text, decode, one_line
+from batchdeck.core.text import clean_line, clean_text, decode, one_line
 
 TEXT_LIMIT = 256 * 1024
 """Bytes of an agent's final text that are kept, from its end."""
+MOST = 2**53
+"""Of anything that is counted: what JSON and SQLite both keep exactly."""
+LONGEST_SESSION = 500
 
 
 class Dialect(Protocol):
@@ -117,17 +120,27 @@ def word(event: Mapping[str, Any], name: str) -> str:
 
 
 def count(event: Mapping[str, Any], name: str) -> int | None:
-    """A whole number in an object; None where nobody knows it."""
+    """A whole number in an object, as SQLite can keep it; None where nobody knows it."""
     found = event.get(name)
-    return found if isinstance(found, int) and not isinstance(found, bool) else None
+    if not isinstance(found, int) or isinstance(found, bool):
+        return None
+    return found if 0 <= found <= MOST else None
 
 
 def money(event: Mapping[str, Any], name: str) -> float | None:
     """A sum in an object; None where nobody knows it."""
     found = event.get(name)
-    return float(found) if isinstance(found, int | float) and not isinstance(found, bool) else None
+    if not isinstance(found, int | float) or isinstance(found, bool):
+        return None
+    return float(found) if 0 <= found <= MOST else None
+
+
+def session_id(event: Mapping[str, Any], name: str) -> str | None:
+    """A conversation's id in an object, fit to be an argument; None where there is none."""
+    found = word(event, name)
+    return found if found and found == clean_line(found, LONGEST_SESSION) else None
 
 
 def total(so_far: int | None, more: int | None) -> int | None:
     """A sum in which what nobody knows counts nothing, and is not zero by itself."""
-    return so_far if more is None else (so_far or 0) + more
+    return so_far if more is None else min((so_far or 0) + more, MOST)

@@ -15,6 +15,7 @@ from batchdeck.core.agents.dialects.dialect import (
     incomplete,
     part,
     read_event,
+    session_id,
     succeeded,
     word,
 )
@@ -41,7 +42,7 @@ class Gemini:
         if speaks:
             self._take_message(event)
         elif event.get("type") == "init":
-            self._session = word(event, "session_id") or None
+            self._session = session_id(event, "session_id")
         elif event.get("type") == "result":
             self.final = True
             self._result = event

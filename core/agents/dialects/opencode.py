@@ -16,6 +16,7 @@ from batchdeck.core.agents.dialects.dialect import (
     money,
     part,
     read_event,
+    session_id,
     succeeded,
     total,
     word,
@@ -44,7 +45,7 @@ class OpenCode:
         if event is None:
             self._noise.add(line)
             return
-        self._session = word(event, "sessionID") or self._session
+        self._session = session_id(event, "sessionID") or self._session
         match word(event, "type"):
             case "step_start":
                 self.final = False

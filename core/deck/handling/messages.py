@@ -18,7 +18,7 @@ from batchdeck.core.model.turn import MESSAGE_PRIORITY, Trigger, Turn, TurnState
 from batchdeck.core.rules.consequences import BusyAnswer, message_turn, would_wait
 from batchdeck.core.rules.gates import passable
 from batchdeck.core.rules.order import place
-from batchdeck.core.text import one_line
+from batchdeck.core.text import number_in, one_line
 
 
 class Busy(Refused):
@@ -100,14 +100,15 @@ def _addressee(work: Work, to: str) -> _Addressee:
     state = work.state
     if to in state.agents:
         return _Addressee(to, None, None)
-    if to.startswith("c") and to[1:].isdigit():
-        conversation = state.conversations.get(int(to[1:]))
+    number = number_in(to[1:])
+    if to.startswith("c") and number is not None:
+        conversation = state.conversations.get(number)
         if conversation is None:
             raise NotFound(f"There is no conversation {to}.")
         task = None if conversation.task is None else state.tasks[conversation.task]
         return _Addressee(conversation.agent, conversation, task)
-    if to.startswith("#") and to[1:].isdigit() and int(to[1:]) in state.turns:
-        turn = state.turns[int(to[1:])]
+    if to.startswith("#") and number in state.turns:
+        turn = state.turns[number]
         return _addressee(work, f"c{turn.conversation}")
     try:
         task = find_task(state, to)

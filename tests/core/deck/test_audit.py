@@ -103,7 +103,7 @@ async def test_while_it_works_a_lost_slot_is_given_back(tmp_path: Path) -> None:
             batch_spec("b", [TaskSpec("T1", "a"), TaskSpec("T2", "a")], [demo_agent("a")])
         )
         await here.puppets.until_begun(1)
-        here.deck._scheduler.slot("agent:a").running += 1
+        here.deck.memory.scheduler.slot("agent:a").running += 1
         await until_mended(here)
         assert ("slots", "read again from disk") in await kinds_of_violations(here)
         await here.end(1)

@@ -30,7 +30,7 @@ async def test_a_message_at_work_goes_on_whatever_its_task_is_set_to(
         assert sent.turn in here.view.live
         await here.end(sent.turn)
         assert here.view.turns[sent.turn].state is TurnState.SUCCEEDED
-        assert set(here.deck._scheduler.taken().values()) <= {0, here.view.running}
+        assert set(here.deck.memory.scheduler.taken().values()) <= {0, here.view.running}
 
 
 async def test_a_queued_message_is_admitted_in_the_lane_its_task_has_then(tmp_path: Path) -> None:
