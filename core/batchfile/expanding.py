@@ -88,9 +88,13 @@ class Expanding:
             self.folders[folder] = None
 
     def _fill(self, number: int, key: str, text: str | None, names: Mapping[str, Any]) -> str:
+        if not text:
+            return ""
         try:
-            filled = templates.fill(text or "", names)
+            filled = templates.fill(text, names)
         except templates.TemplateFault as fault:
+            if isinstance(fault, templates.ValueFault) and not _known(names):
+                return ""  # what is not known yet may be of another kind
             if self._faults < MOST_FAULTS:
                 loc = ("foreach", "steps", number, key)
                 own = self._block["steps"][number].get(key) is not None
@@ -111,6 +115,10 @@ def _short(item: Any) -> str:
     if isinstance(item, dict) and item:
         return str(next(iter(item.values())))
     return item if isinstance(item, str) else json.dumps(item, ensure_ascii=False)
+
+
+def _known(names: Mapping[str, Any]) -> bool:
+    return not any(value is _ANYTHING for value in names.values())
 
 
 class _Anything:

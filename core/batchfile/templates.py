@@ -21,6 +21,10 @@ class TemplateFault(Exception):
     """A template that cannot be filled in; the message says why."""
 
 
+class ValueFault(TemplateFault):
+    """It cannot be filled in with these values; with others it might."""
+
+
 @lru_cache(maxsize=1)
 def _environment() -> Any:
     """Jinja, loaded by the first text that needs it: that takes as long as a small batch file."""
@@ -70,7 +74,7 @@ def fill(source: str, values: Mapping[str, Any]) -> str:
     except TemplateError as error:
         raise TemplateFault(_words(error)) from None
     except Exception as error:  # noqa: BLE001 - a template may do anything that an expression can
-        raise TemplateFault(f"it cannot be filled in: {error}") from None
+        raise ValueFault(f"it cannot be filled in: {error}") from None
 
 
 def _is_simple(source: str, names: Collection[str]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
 import sqlite3
@@ -63,6 +64,16 @@ def judge(raw: sqlite3.Connection, batch: Batch) -> Verdict:
         Senseless: what is stored does not fit together.
         sqlite3.Error: it cannot be read.
     """
+    collecting = gc.isenabled()
+    gc.disable()  # nothing read here is garbage, and looking for some takes as long as reading
+    try:
+        return _judge(raw, batch)
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def _judge(raw: sqlite3.Connection, batch: Batch) -> Verdict:
     assert batch.foreach is not None
     written = read_written(raw, batch.name)
     patches = patches_from(written, batch.foreach)

@@ -92,6 +92,20 @@ def test_a_fault_of_a_file_of_items_is_placed(
     assert str(refused.value.faults[0]).startswith(f"{tmp_path}/{name}{fault}")
 
 
+def test_what_is_not_known_yet_may_be_of_any_kind(tmp_path: Path) -> None:
+    later = (
+        "{{ plan | tojson }} {{ plan.parts | sort | join(', ') }} {{ plan.number + 1 }} "
+        "{% for part in plan %}{{ part.name | upper }}{% endfor %} {{ '%d' % plan }}"
+    )
+    steps = json.dumps(
+        [
+            {"id": "one", "agent": "a", "prompt": "p", "keep": "plan", "as": "json"},
+            {"id": "two", "agent": "a", "prompt": later},
+        ]
+    )
+    assert len(read(tmp_path, f"{{items: {TWO}, steps: {steps}}}").tasks) == 2
+
+
 def test_a_file_of_items_that_is_missing_is_named(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"gone\.csv: cannot be read: No such file"):
         read(tmp_path, f"{{items: {{file: gone.csv}}, steps: [{{{STEP}}}]}}")
