@@ -38,14 +38,32 @@ class Preparation:
         """Prepares the turn's folder; an outcome where the turn cannot go on, else None."""
         if not assignment.prepare:
             return None
-        async with self.one_at_a_time:
+        if not await self._my_turn(control):
+            return _stopped()
+        try:
             for command in assignment.prepare:
                 if control.stop.is_set():
                     return _stopped()
                 problem = await self._step(assignment, command, control)
                 if problem is not None:
                     return problem
+        finally:
+            self.one_at_a_time.release_on_behalf_of(control)
         return None
+
+    async def _my_turn(self, control: Control) -> bool:
+        """Waits until no other folder is being prepared; False where it is stopped before."""
+        async with anyio.create_task_group() as waits:
+
+            async def until_stopped() -> None:
+                await control.stop.wait()
+                waits.cancel_scope.cancel()
+
+            waits.start_soon(until_stopped)
+            await self.one_at_a_time.acquire_on_behalf_of(control)
+            waits.cancel_scope.cancel()
+            return True
+        return False
 
     async def _step(
         self, assignment: Assignment, command: tuple[str, ...], control: Control

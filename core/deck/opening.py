@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import logging
 import sqlite3
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
 
 import anyio
 import anyio.to_thread
@@ -41,6 +42,8 @@ from batchdeck.core.trackers.tracker import IssueTracker
 
 _log = logging.getLogger(__name__)
 
+AGAIN_SECONDS = 5.0
+"""After a role of convenience has failed, until it begins again."""
 LEAVE_SECONDS = 2.0
 """How long the writer may take to work off its inbox when the deck closes."""
 
@@ -103,10 +106,11 @@ async def open_deck(
                 )
                 if unclean:
                     _after_unclean_stop(engine, state, found, options)
-                roles.start_soon(take_pulses, engine, paths)
-                roles.start_soon(engine.barriers.run, reader, engine.post)
+                roles.start_soon(_outliving, take_pulses, engine, paths)
+                roles.start_soon(_outliving, engine.barriers.run, reader, engine.post)
                 engine.barriers.look(state)
-                roles.start_soon(prune_in_time, reader, Retention.of(options.retention), clock)
+                retention = Retention.of(options.retention)
+                roles.start_soon(_outliving, prune_in_time, reader, retention, clock)
             roles.start_soon(engine.run)
             if options.dispatch:
                 engine.reconciler = reconciler
@@ -124,6 +128,18 @@ async def open_deck(
                 roles.cancel_scope.cancel()
         if failure is not None:
             raise failure
+
+
+async def _outliving(role: Callable[..., Awaitable[None]], *given: Any) -> None:
+    """A role without which the deck still works: its fault ends neither the deck nor itself."""
+    while True:
+        try:
+            await role(*given)
+        except Exception:  # noqa: BLE001
+            _log.exception("%s failed; it begins again", role.__qualname__)
+            await anyio.sleep(AGAIN_SECONDS)
+        else:
+            return
 
 
 def _findings(

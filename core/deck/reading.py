@@ -17,12 +17,24 @@ from batchdeck.core.executors import runner
 from batchdeck.core.model.batch import Batch
 from batchdeck.core.model.conversation import Message, Role
 from batchdeck.core.model.event import Event
-from batchdeck.core.model.turn import Turn
+from batchdeck.core.model.turn import Turn, TurnState
 from batchdeck.core.paths import DeckPaths
 from batchdeck.core.port import OutputPage
 from batchdeck.core.store import rows
 from batchdeck.core.store.connection import Connection
 from batchdeck.core.store.events import read_events
+from batchdeck.core.store.rows import STATE_CODES
+
+_TURNS = (
+    "SELECT id, (position, id) < (?, ?) "
+    f"AND NOT (state = {STATE_CODES[TurnState.CANCELLED]} AND started_ms IS NULL) AS before "
+    "FROM turns WHERE conversation = ?"
+)
+"""The turns of a conversation, and whether they told their agent something before a turn."""
+
+
+def _place(turn: Turn) -> tuple[int, int, int]:
+    return (turn.position, turn.id, turn.conversation)
 
 
 class Reader:
@@ -126,14 +138,17 @@ class Reader:
         The steps of an item may be different agents'; none is taken for another.
         """
         found = await self._connection.rows(
-            "SELECT id FROM turns WHERE conversation = ? AND agent = ?",
-            (turn.conversation, turn.agent),
+            f"{_TURNS} AND agent = ? ORDER BY position, id", (*_place(turn), turn.agent)
         )
-        own = {row["id"] for row in found} | {0}
+        order = {row["id"]: place for place, row in enumerate(found) if row["before"]}
+        own = {row["id"] for row in found}
         messages = await self.messages(turn.conversation)
         has_words = any(m.turn == turn.id and m.role is Role.OPERATOR and m.id for m in messages)
-        before = [m for m in messages if m.turn in own and m.turn != turn.id]
-        return tuple((str(m.role), m.text) for m in before if m.id or has_words)
+        before = [
+            m for m in messages if (m.turn in order if m.id else has_words and m.turn in own | {0})
+        ]
+        before.sort(key=lambda message: order[message.turn] if message.id else -1)
+        return tuple((str(m.role), m.text) for m in before)
 
     async def attempts_that_are_over(self) -> list[tuple[str, int]]:
         """Attempts whose turn has ended, and when they did, the latest first."""
@@ -157,10 +172,12 @@ class Reader:
 
     async def exchange(self, turn: Turn, answer: str) -> str:
         """An answer with the exchange so far in front of it: its agent keeps none itself."""
+        found = await self._connection.rows(_TURNS, _place(turn))
+        before = {row["id"] for row in found if row["before"]}
         said = [
             f"{'You said' if message.role is Role.AGENT else 'You were told'}:\n{message.text}"
             for message in await self.messages(turn.conversation)
-            if message.turn != turn.id or message.id == 0
+            if message.turn in before or message.id == 0
         ]
         return "\n\n".join([*said, f"The answer to your question:\n{answer}"])
 

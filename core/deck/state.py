@@ -22,7 +22,7 @@ from batchdeck.core.model.hold import Hold
 from batchdeck.core.model.issue import TrackerStanding
 from batchdeck.core.model.limit import DEFAULT_AGENT_CAP, DEFAULT_GLOBAL_CAP, Limit
 from batchdeck.core.model.task import Status, Task
-from batchdeck.core.model.turn import DECIDES_TASK, ENDED, LIVE, Turn, TurnState
+from batchdeck.core.model.turn import DECIDES_TASK, ENDED, LIVE, Turn, TurnState, is_move
 from batchdeck.core.rules.quiescing import quiesced
 from batchdeck.core.rules.standing import limit_names
 from batchdeck.core.view import AgentTally, DeckView, IssueMove, ItemsStanding, Pulse
@@ -108,6 +108,7 @@ class DeckState:
         """Takes in a new or changed turn, and returns what it was before."""
         before = self.turns.get(turn.id)
         if before is not None:
+            assert is_move(before.state, turn.state), f"#{turn.id}: {before.state} → {turn.state}"
             self._count(before, -1)
         elif turn.state not in ENDED:
             self._enter_sequences(turn)

@@ -61,6 +61,11 @@ TURN_MOVES: dict[TurnState, frozenset[TurnState]] = {
 } | {state: frozenset() for state in ENDED}
 
 
+def is_move(before: TurnState, after: TurnState) -> bool:
+    """Whether a turn may go from one state to another, or stay as it is."""
+    return after is before or after in TURN_MOVES[before]
+
+
 class Trigger(StrEnum):
     """What asked for a turn."""
 

@@ -90,7 +90,11 @@ RETURNING turns.id, coalesce(
     (SELECT prompt FROM tasks WHERE tasks.id = turns.task), '') AS prompt
 """
 EDIT_MESSAGE = "UPDATE messages SET text = ? WHERE turn = ? AND role = 'operator'"
-EDIT_PROMPT = "UPDATE tasks SET prompt = ? WHERE id = ?"
+EDIT_PROMPT = (
+    "UPDATE tasks SET prompt = ? WHERE id = ? AND NOT EXISTS "
+    "(SELECT 1 FROM messages WHERE turn = ? AND role = 'operator')"
+)
+"""Of a turn that is told its task's prompt; one with a message of its own is told that."""
 SAVE_TASK_AGENT = "UPDATE tasks SET agent = ? WHERE id = ?"
 SAVE_CONVERSATION_AGENT = "UPDATE conversations SET agent = ? WHERE id = ?"
 INSERT_MESSAGE = (

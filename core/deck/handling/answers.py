@@ -143,7 +143,7 @@ def answer_ask(work: Work, ask: Ask, words: str, by: str) -> Receipt:
         position=turn.position,
         text=words,
     )
-    if task is not None:
+    if task is not None and decides:
         work.put_task(replace(work.state.tasks[task.id], turn=following.id))
     sync_holds(work.scheduler, work.view)
     return Receipt(accepted=True, turn=following.id, message=f"answered: #{following.id}")

@@ -81,6 +81,8 @@ async def look_up(command: Command, state: DeckState, reader: Reader) -> Found:
         return await _for_task(command, state, reader)
     if isinstance(command, AnswerAsk | AnswerBlocker):
         await _check(command, state)
+    if isinstance(command, RetargetTurn):
+        return {"folder": await _folder_of_agent(command.agent, state)}
     if isinstance(command, MergeTurns):
         return {"texts": {turn: await reader.message_text(turn) for turn in command.turns}}
     return {}
@@ -120,15 +122,19 @@ async def _held_folder(name: str, state: DeckState) -> Folder:
 async def _for_message(command: Send, state: DeckState, reader: Reader) -> Found:
     if command.on_busy is not None and command.on_busy not in tuple(OnBusy):
         raise BadInput(f"on_busy cannot be {command.on_busy!r}.", code="on_busy_invalid")
-    agent = state.agents.get(command.to)
-    folder = None
-    if agent is not None and agent.folder is not None:
-        path = state.defined_folders.get(agent.folder, agent.folder)
-        folder = await anyio.to_thread.run_sync(identify, path)
+    folder = await _folder_of_agent(command.to, state)
     earlier = None
     if command.delivery_id is not None:
         earlier = await reader.delivered(command.delivery_id)
     return {"folder": folder, "earlier": earlier}
+
+
+async def _folder_of_agent(name: str, state: DeckState) -> Folder | None:
+    agent = state.agents.get(name)
+    if agent is None or agent.folder is None:
+        return None
+    path = state.defined_folders.get(agent.folder, agent.folder)
+    return await anyio.to_thread.run_sync(identify, path)
 
 
 async def _for_batch(command: AddBatch, state: DeckState, reader: Reader) -> Found:
@@ -183,7 +189,7 @@ def carry_out(command: Command, work: Work, found: Found) -> Receipt:
         case MergeTurns():
             return surgery.merge(work, command, found["texts"])
         case RetargetTurn():
-            return surgery.retarget(work, command)
+            return surgery.retarget(work, command, found["folder"])
         case SendNow():
             return surgery.send_now(work, command)
         case StopTurn():

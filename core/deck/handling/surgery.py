@@ -18,6 +18,7 @@ from batchdeck.core.deck.turns import claim, drop_queued
 from batchdeck.core.deck.work import Work
 from batchdeck.core.errors import BadInput, NotFound, Refused
 from batchdeck.core.model.evolving import evolve
+from batchdeck.core.model.folder import Folder
 from batchdeck.core.model.gate import CAPACITY
 from batchdeck.core.model.turn import DECIDES_TASK, Turn, TurnState
 from batchdeck.core.rules.consequences import answer_for
@@ -88,7 +89,8 @@ def edit(work: Work, command: EditTurn) -> Receipt:
         raise BadInput("The text is empty; delete the turn instead.")
     title = one_line(command.text, 120)
     if turn.trigger in DECIDES_TASK and turn.task is not None:
-        work.changes.add(sql.EDIT_PROMPT, (command.text, turn.task))
+        work.changes.add(sql.EDIT_PROMPT, (command.text, turn.task, turn.id))
+        work.changes.add(sql.EDIT_MESSAGE, (command.text, turn.id))
     else:
         work.changes.add(sql.EDIT_MESSAGE, (command.text, turn.id))
         turn = evolve(turn, title=title)
@@ -136,8 +138,10 @@ def _check_mergeable(turns: Sequence[Turn]) -> None:
         raise BadInput("Messages about different tasks cannot be merged.")
 
 
-def retarget(work: Work, command: RetargetTurn) -> Receipt:
+def retarget(work: Work, command: RetargetTurn, folder: Folder | None) -> Receipt:
     """Gives a queued turn to another agent, at its old place.
+
+    `folder` is the other agent's own: it takes the place of the one that was the first agent's.
 
     Raises:
         NotFound: no such agent or turn.
@@ -161,7 +165,12 @@ def retarget(work: Work, command: RetargetTurn) -> Receipt:
     if turn.task is not None and turn.trigger in DECIDES_TASK:
         work.put_task(evolve(work.state.tasks[turn.task], agent=agent))
         work.changes.add(sql.SAVE_TASK_AGENT, (agent, turn.task))
+    task = None if turn.task is None else work.state.tasks[turn.task]
     moved = evolve(turn, agent=agent)
+    if task is None or task.folder is None:
+        moved = evolve(moved, folder=folder)
+    if folder is not None:
+        work.know_folder(folder)
     work.put_turn(moved)
     work.refresh(moved)
     work.emit("queue.retargeted", moved, by=command.by, before=turn.agent)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -169,3 +170,21 @@ async def test_a_time_limit_ends_a_silent_answer(tmp_path: Path) -> None:
         release.set()
     assert outcome.end is AttemptEnd.TIMED_OUT
     assert "0.2 s" in (outcome.error or "")
+
+
+@pytest.mark.parametrize("key", ["sk-very\nsecret", "sk-very-sécret", "sk-very\x00secret"])
+async def test_what_is_no_key_is_said_without_being_quoted(tmp_path: Path, key: str) -> None:
+    with chat_server(events(delta("ok", "stop"))) as server:
+        given = replace(assignment(tmp_path, server), environment={"KEY": key})
+        outcome = await outcome_of(given)
+    assert outcome.surroundings == "agent"
+    assert "$KEY" in (outcome.error or "")
+    assert "sk-very" not in str(outcome)
+
+
+async def test_blanks_around_a_key_do_not_belong_to_it(tmp_path: Path) -> None:
+    with chat_server(events(delta("ok", "stop"))) as server:
+        given = replace(assignment(tmp_path, server), environment={"KEY": " secret-key\n"})
+        outcome = await outcome_of(given)
+    assert outcome.state is TurnState.SUCCEEDED
+    assert server.asked[0].headers["Authorization"] == "Bearer secret-key"

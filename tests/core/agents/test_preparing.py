@@ -13,6 +13,7 @@ from batchdeck.core.agents.adapter import Assignment, Control
 from batchdeck.core.agents.preparing import Preparation
 from batchdeck.core.executors.local import LocalExecutor
 from batchdeck.core.model.agent import Agent, AgentKind
+from batchdeck.core.model.turn import TurnState
 
 pytestmark = pytest.mark.anyio
 
@@ -96,3 +97,17 @@ async def test_stopping_the_turn_stops_its_preparation(tmp_path: Path) -> None:
             control.stop.set()
     assert found[0] is not None
     assert found[0].surroundings is None
+
+
+async def test_a_turn_that_waits_for_anothers_preparation_hears_that_it_is_to_stop(
+    tmp_path: Path,
+) -> None:
+    preparation = Preparation(LocalExecutor())
+    given = assignment(tmp_path, tmp_path / "f", sys.executable, "-c", "pass")
+    control = Control(lambda _: None)
+    control.stop.set()
+    with anyio.fail_after(10):
+        async with preparation.one_at_a_time:  # somebody else's, without an end
+            outcome = await preparation.carry_out(given, control)
+    assert outcome is not None
+    assert outcome.state is TurnState.CANCELLED

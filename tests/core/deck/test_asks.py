@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from batchdeck.core.commands import AnswerAsk, SetLimit, StopTurn
+from batchdeck.core.agents.adapter import Outcome, Question
+from batchdeck.core.commands import AnswerAsk, Send, SetLimit, StopTurn
 from batchdeck.core.model.batch import BatchState
 from batchdeck.core.model.spec import TaskSpec
 from batchdeck.core.model.task import Status
@@ -95,3 +96,31 @@ async def test_as_many_turns_wait_for_a_person_as_the_operator_allows(tmp_path: 
         assert here.view.running == 0
         await here.deck.submit(AnswerAsk(ask=1, answer="yes"))
         assert here.view.running == 1
+
+
+async def test_answering_the_question_of_a_message_leaves_the_finished_task_as_it_is(
+    tmp_path: Path,
+) -> None:
+    async with bench(tmp_path) as here:
+        await here.add(batch_spec("b", [TaskSpec("T1", "a")], [demo_agent("a", 1)]))
+        await here.end(1)
+        sent = await here.deck.submit(Send(to="#1", text="one more thing"))
+        assert sent.turn is not None
+        await here.puppets.until_begun(sent.turn)
+        here.puppets.ask(sent.turn, "which?")
+        await here.until(lambda view: view.asks)
+        await here.deck.submit(AnswerAsk(ask=1, answer="this"))
+        assert here.view.tasks[1].turn == 1
+        assert here.view.tasks[1].status is Status.DONE
+
+
+async def test_a_turn_that_is_to_stop_and_leaves_a_question_is_cancelled(tmp_path: Path) -> None:
+    async with bench(tmp_path) as here:
+        await here.add(batch_spec("b", [TaskSpec("T1", "a")], [demo_agent("a", 1)]))
+        await here.puppets.until_begun(1)
+        here.puppets._ends[1][1].append(
+            Outcome(TurnState.WAITING, question=Question("which?"), exit_code=0)
+        )
+        await here.deck.submit(StopTurn(turn=1))
+        assert here.view.turns[1].state is TurnState.CANCELLED
+        assert not here.view.asks

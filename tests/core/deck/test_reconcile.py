@@ -172,9 +172,10 @@ async def test_looks_never_overlap_however_many_ask(
     monkeypatch.setattr(reconciling.Reconciler, "_look", counted)
     async with bench(tmp_path) as here:
         await here.add(spec(interval=0.001))
-        async with anyio.create_task_group() as askers:
-            for _ in range(20):
-                askers.start_soon(here.deck.submit, Reconcile())
+        for _ in range(2):
+            async with anyio.create_task_group() as askers:
+                for _ in range(20):
+                    askers.start_soon(here.deck.submit, Reconcile())
         assert looks >= 2
         assert most == 1
 

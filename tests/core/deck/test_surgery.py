@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from batchdeck.core.commands import (
+    AnswerAsk,
     EditTurn,
     MergeTurns,
     MoveTurn,
@@ -15,6 +17,7 @@ from batchdeck.core.commands import (
     Send,
     SendNow,
     SetLimit,
+    StopTurn,
 )
 from batchdeck.core.model.spec import TaskSpec
 from batchdeck.core.model.turn import TurnState
@@ -151,3 +154,56 @@ async def test_nothing_is_sent_past_a_closed_limit(tmp_path: Path) -> None:
         receipt = await here.deck.submit(SendNow(turn=turn))
         assert not receipt.accepted
         assert here.view.turns[turn].state is TurnState.QUEUED
+
+
+async def test_an_edited_answer_is_what_the_agent_is_told_and_its_task_keeps_its_prompt(
+    tmp_path: Path,
+) -> None:
+    async with bench(tmp_path) as here:
+        await queue_of(here)
+        here.puppets.ask(1, "Which way?")
+        await here.until(lambda view: view.asks)
+        answered = await here.deck.submit(AnswerAsk(ask=1, answer="left"))
+        assert answered.turn is not None
+        await here.deck.submit(EditTurn(turn=answered.turn, text="right"))
+        await here.end(2)
+        await here.puppets.until_begun(answered.turn)
+        assert here.puppets.assignments[answered.turn].prompt.endswith("right")
+        messages = await here.deck.messages(here.view.turns[1].conversation)
+        assert "right" not in messages[0].text, "the task's prompt is what it was"
+
+
+async def test_what_is_given_to_another_agent_works_in_that_ones_folder(tmp_path: Path) -> None:
+    places = [tmp_path / "fa", tmp_path / "fb"]
+    for place in places:
+        place.mkdir()
+    agents = [
+        replace(demo_agent(name, 1), folder=str(place))
+        for name, place in zip("ab", places, strict=True)
+    ]
+    async with bench(tmp_path) as here:
+        await here.add(batch_spec("b", [TaskSpec("T1", "a"), TaskSpec("T2", "a")], agents))
+        await here.puppets.until_begun(1)
+        await here.deck.submit(RetargetTurn(turn=2, agent="b"))
+        await here.puppets.until_begun(2)
+        assert here.puppets.assignments[2].folder == places[1]
+
+
+async def test_an_agent_that_keeps_no_conversation_is_told_what_was_before_and_nothing_else(
+    tmp_path: Path,
+) -> None:
+    async with bench(tmp_path) as here:
+        await here.add(batch_spec("b", [TaskSpec("T1", "a")], [demo_agent("a", 1)]))
+        await here.puppets.until_begun(1)
+        turns = []
+        for text in ("first", "deleted", "later"):
+            receipt = await here.deck.submit(Send(to="#1", text=text, on_busy=OnBusy.QUEUE))
+            turns.append(receipt.turn)
+        await here.deck.submit(StopTurn(turn=turns[1]))
+        await here.end(1, text="done")
+        first, _, later = (here.view.turns[turn] for turn in turns)
+        words = [text for _, text in await here.deck._reader.said(first)]
+        assert words[-1] == "done"
+        assert not {"first", "deleted", "later"} & set(words)
+        told = [text for _, text in await here.deck._reader.said(later)]
+        assert told[-1] == "first"

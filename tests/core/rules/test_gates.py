@@ -306,7 +306,9 @@ def test_a_turn_stopping_still_holds_its_slot_and_one_waiting_does_not() -> None
     waiting_turn = build.turn("b")
     gate = gate_of(GateName.AGENT, waiting_turn, build)
     assert (gate.used, holders(gate)) == (1, [stopping.id])
-    build.change(stopping, state=TurnState.WAITING)
+    build.change(stopping, state=TurnState.CANCELLED, ended_ms=NOW)
+    asking = build.turn("b", state=TurnState.WAITING, started_ms=NOW)
+    assert asking.state is TurnState.WAITING
     assert gate_of(GateName.AGENT, waiting_turn, build).open
 
 
