@@ -16,6 +16,7 @@ from batchdeck.core.rules.items import (
     OUTSTANDING,
     Candidate,
     Stage,
+    begins,
     candidate,
     may_be_chosen,
     stage_of,
@@ -120,7 +121,7 @@ class Items:
     def _drop(self, turn: int) -> Candidate | None:
         dropped = self._chosen.pop(turn, None)
         if dropped is not None:
-            self._beginning -= dropped[0]
+            self._beginning -= begins(dropped)
             if not self._chosen:
                 self._highest = None
         return dropped
@@ -151,11 +152,11 @@ class Items:
             if max_active is not None and active + len(self._chosen) >= max_active:
                 break
             taken = outstanding + self._beginning
-            if best[0] == 1 and max_outstanding is not None and taken >= max_outstanding:
+            if begins(best) and max_outstanding is not None and taken >= max_outstanding:
                 break
             heapq.heappop(self._heap)
             self._chosen[best[2]] = self._highest = best
-            self._beginning += best[0]
+            self._beginning += begins(best)
             entered.append(best[2])
         if before is not None:
             left = [turn for turn in before if turn not in self._chosen]

@@ -16,6 +16,8 @@ class Stage(Enum):
     """Its first turn is queued."""
     RETURNING = auto()
     """Begun, and back from a person: it goes before those that have not begun."""
+    RETRIED = auto()
+    """It had failed, and a person has it tried again."""
     ACTIVE = auto()
     """At work, or waiting for a slot."""
     WAITING = auto()
@@ -26,7 +28,8 @@ class Stage(Enum):
 
 
 OUTSTANDING = (Stage.ACTIVE, Stage.RETURNING, Stage.WAITING)
-CANDIDATES = frozenset({Stage.RETURNING, Stage.UNBEGUN})
+_RANKS = {Stage.RETURNING: 0, Stage.RETRIED: 1, Stage.UNBEGUN: 2}
+CANDIDATES = frozenset(_RANKS)
 
 
 def stage_of(task: Task, turn: Turn | None) -> Stage:
@@ -40,7 +43,7 @@ def stage_of(task: Task, turn: Turn | None) -> Stage:
     if task.status is Status.FAILED:
         if turn is None:
             return Stage.OVER
-        return Stage.ACTIVE if task.attempts else Stage.RETURNING
+        return Stage.ACTIVE if task.attempts else Stage.RETRIED
     if task.status is Status.BLOCKED:
         return Stage.WAITING
     if task.status is Status.IN_PROGRESS:
@@ -64,11 +67,16 @@ def may_be_chosen(stage: Stage, turn: Turn | None) -> bool:
 
 
 Candidate = tuple[int, int, int]
-"""`(0 for one that returns, else 1; item's index; turn)`: they are put to work in this order."""
+"""`(rank, item's index, turn)`: they are put to work in this order."""
 
 
 def candidate(stage: Stage, index: int, turn: int) -> Candidate:
-    return (0 if stage is Stage.RETURNING else 1, index, turn)
+    return (_RANKS[stage], index, turn)
+
+
+def begins(one: Candidate) -> bool:
+    """Whether it becomes outstanding by being chosen; one that returns has never ceased to be."""
+    return one[0] > 0
 
 
 def chosen(
@@ -78,16 +86,12 @@ def chosen(
     max_active: int | None,
     max_outstanding: int | None,
 ) -> Iterator[Candidate]:
-    """Those of the candidates, given in order, that may be at work beside `active` others.
-
-    One that returns is outstanding already; one that has not begun becomes so.
-    """
+    """Those of the candidates, given in order, that may be at work beside `active` others."""
     for one in candidates:
         if max_active is not None and active >= max_active:
             return
-        begins = one[0] == 1
-        if begins and max_outstanding is not None and outstanding >= max_outstanding:
+        if begins(one) and max_outstanding is not None and outstanding >= max_outstanding:
             return
         active += 1
-        outstanding += begins
+        outstanding += begins(one)
         yield one

@@ -22,6 +22,7 @@ from batchdeck.core.rules.items import (
     OUTSTANDING,
     Candidate,
     Stage,
+    begins,
     candidate,
     chosen,
     may_be_chosen,
@@ -110,7 +111,7 @@ class Standing:
         return replace(
             items,
             active=at_work + len(found),
-            outstanding=begun + sum(begins for begins, _, _ in found),
+            outstanding=begun + sum(map(begins, found)),
             max_active=active,
             max_outstanding=outstanding,
             chosen=frozenset(turn for _, _, turn in found),

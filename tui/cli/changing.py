@@ -77,7 +77,7 @@ def limit(context: Context, changes: tuple[str, ...], as_json: bool) -> None:
 
     \b
     Names: global, batch:NAME, status:READY (or status:BATCH/READY),
-           agent:NAME, attention
+           agent:NAME, items:BATCH, items:BATCH/outstanding, attention
     """
     wanted = [(name, read_limit_value(value, name)) for name, value in read_assignments(changes)]
     if len(wanted) > 1:

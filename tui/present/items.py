@@ -21,7 +21,7 @@ from batchdeck.tui.present.turns import SYMBOLS, state_word, turn_symbol, turn_t
 LATER = "·"
 """A step that has not come yet."""
 
-_AT_WORK = (Stage.WAITING, Stage.ACTIVE, Stage.RETURNING)
+_AT_WORK = (Stage.WAITING, Stage.ACTIVE, Stage.RETURNING, Stage.RETRIED)
 
 
 class ItemKey(NamedTuple):
@@ -120,7 +120,7 @@ def barrier_words(batch: Batch, left: int, view: DeckView) -> tuple[str, Tone]:
     if batch.stopped_admitting:
         return "nothing is committed: an item failed", Tone.FAILED
     if batch.name in quiesced(view.asks.values(), view.turns, view.batches):
-        return "asks; nothing begins until you answer", Tone.NEEDS
+        return "asks you: nothing begins until then", Tone.NEEDS
     if left:
         return f"barrier waits for {left}", Tone.MUTED
     return "barrier is judged", Tone.RUNNING

@@ -66,7 +66,7 @@ def turn_of(task: Task, number: int, state: TurnState = TurnState.QUEUED, **fiel
         (item(0), turn_of(item(0), 1, trigger=Trigger.ANSWER), Stage.RETURNING),
         (item(0, step=1), turn_of(item(0), 1), Stage.RETURNING),
         (item(0, Status.FAILED, attempts=1), turn_of(item(0), 1), Stage.ACTIVE),
-        (item(0, Status.FAILED), turn_of(item(0), 1), Stage.RETURNING),
+        (item(0, Status.FAILED), turn_of(item(0), 1), Stage.RETRIED),
         (item(0, Status.FAILED, attempts=1), None, Stage.OVER),
         (item(0, Status.DONE), None, Stage.OVER),
         (item(0), None, Stage.IDLE),
@@ -106,7 +106,7 @@ class Play:
     def step(self) -> None:
         task = self.dice.choice(list(self.tasks.values()))
         index = task.index or 0
-        match self.dice.randrange(8):
+        match self.dice.randrange(9):
             case 0 | 1:
                 self.put(item(index, Status.IN_PROGRESS), TurnState.RUNNING)
             case 2:
@@ -120,6 +120,8 @@ class Play:
             case 6:
                 self.put(item(index, Status.FAILED, attempts=1), None)
             case 7:
+                self.put(item(index, Status.FAILED), TurnState.QUEUED, trigger=Trigger.RETRY)
+            case 8:
                 self.put(item(index), TurnState.QUEUED)
 
     def by_the_rule(self, active: int | None, outstanding: int | None) -> set[int]:

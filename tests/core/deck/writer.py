@@ -9,7 +9,10 @@ from dataclasses import replace
 from batchdeck.core.agents.adapter import Outcome
 from batchdeck.core.commands import Command, Receipt
 from batchdeck.core.deck.audit import violations
+from batchdeck.core.deck.barrier import is_ripe, judge
+from batchdeck.core.deck.committing import carry_out_verdict
 from batchdeck.core.deck.handling.commands import carry_out
+from batchdeck.core.deck.letters import Judged
 from batchdeck.core.deck.outcomes import ended
 from batchdeck.core.deck.restoring import scheduler_for, state_from
 from batchdeck.core.deck.state import DeckState
@@ -84,6 +87,7 @@ class Writer:
         return Work(self.state, self.scheduler, self.now_ms)
 
     def _finish(self, work: Work) -> None:
+        work.choose_items()
         while (turn := self.scheduler.next()) is not None:
             claim(work, turn)
         changes = work.close()
@@ -91,6 +95,15 @@ class Writer:
             changes.write(self.raw)  # raises where the guard refuses a claim
         self.events += work.events
         self.state.revision += 1
+
+    def commit_barriers(self) -> None:
+        """Judges what is ripe, from what is on disk, and carries it out."""
+        for name, items in list(self.state.foreaches.items()):
+            if is_ripe(self.state, name):
+                verdict = judge(self.raw, self.state.batches[name])
+                work = self._work()
+                carry_out_verdict(work, Judged(name, items.changes, verdict))
+                self._finish(work)
 
     def check(self) -> None:
         """Memory is disk, every invariant holds, and nothing that may start waits."""
