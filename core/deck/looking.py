@@ -34,9 +34,28 @@ ENDED_SHOWN = 1_000_000
 class Look:
     """One open look at a deck's file."""
 
-    def __init__(self, raw: sqlite3.Connection, paths: DeckPaths) -> None:
-        self._raw = raw
+    def __init__(
+        self, raw: sqlite3.Connection, paths: DeckPaths, outdated: BatchdeckError | None = None
+    ) -> None:
+        self._file = raw
         self._paths = paths
+        self._outdated = outdated
+
+    @property
+    def _raw(self) -> sqlite3.Connection:
+        """The file, as this version knows it.
+
+        Raises:
+            StoreError: it was made by an older one.
+        """
+        if self._outdated is not None:
+            raise self._outdated
+        return self._file
+
+    def agent_names(self) -> tuple[str, ...]:
+        """The agents that the deck has; of an older deck too, which `run` brings up to date."""
+        found = self._file.execute("SELECT name FROM agents WHERE removed = 0 ORDER BY name")
+        return tuple(row["name"] for row in found)
 
     @property
     def held_by(self) -> Holder | None:
@@ -111,9 +130,8 @@ def look(paths: DeckPaths) -> Iterator[Look]:
     try:
         if version(raw) == 0:
             raise NotFound(f"The deck at {paths.root} is being made; try again.", code="no_deck")
-        if version(raw) < migrations()[-1].number:
-            raise _not_up_to_date(paths)
-        yield Look(raw, paths)
+        is_old = version(raw) < migrations()[-1].number
+        yield Look(raw, paths, _not_up_to_date(paths) if is_old else None)
     except sqlite3.Error as error:
         raise StoreError(f"{paths.database} cannot be read: {error}.") from error
     finally:

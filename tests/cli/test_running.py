@@ -6,11 +6,13 @@ import json
 import os
 import signal
 import socket
+import sqlite3
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from batchdeck.core.store.migrate import migrations, statements
 from tests.cli.conftest import Invoke
 from tests.support.workspace import Workspace, remains, until
 
@@ -300,3 +302,20 @@ def test_a_deck_in_the_place_of_a_file_is_one_line(space: Workspace, invoke: Inv
     space.deck.write_text("")
     refused = invoke("run", file, "--headless", code=2)
     assert len(refused.err.splitlines()) == 1
+
+
+def test_a_deck_whose_making_was_cut_off_between_two_steps_is_run_all_the_same(
+    space: Workspace,
+) -> None:
+    tasks = [{"id": "T1", "agent": "coder", "prompt": "say=done"}]
+    file = space.batch(agents={"coder": {}}, tasks=tasks)
+    space.deck.mkdir(mode=0o700)
+    raw = sqlite3.connect(space.deck / "deck.db", isolation_level=None)
+    raw.execute("PRAGMA journal_mode = WAL")
+    for statement in statements(migrations()[0].sql):
+        raw.execute(statement)
+    raw.execute("PRAGMA user_version = 1")
+    raw.close()
+    assert "older batchdeck" in space.run("status", code=1).err
+    space.run("run", file, "--headless", code=0)
+    assert space.starts() == ["T1"]

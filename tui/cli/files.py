@@ -88,7 +88,7 @@ def known_agents(context: Context) -> tuple[str, ...]:
     """The agents that the deck has already."""
     try:
         with context.look() as look:
-            return tuple(look.view().agents)
+            return look.agent_names()
     except NotFound:
         return ()
 
