@@ -68,12 +68,20 @@ class DeckPaths:
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
                 _check_ours(folder)
                 os.chmod(folder, 0o700)
+            _hide_from_git(self.root)
         except OSError as error:
             raise BadInput(
                 f"{self.root} cannot be used as a deck: {error.strerror or error}."
             ) from error
         if not os.access(self.root, os.W_OK | os.X_OK):
             raise BadInput(f"{self.root} cannot be written to, so it cannot be used as a deck.")
+
+
+def _hide_from_git(root: Path) -> None:
+    """An agent that adds all files of a repository must not commit the deck."""
+    ignore = root / ".gitignore"
+    if not ignore.exists():
+        ignore.write_text("*\n")
 
 
 def _check_ours(folder: Path) -> None:

@@ -79,6 +79,7 @@ class _Root:
             environment=self._environment,
             agents=tuple(settings.agents.values()),
             dispatch=opening.dispatch,
+            admit=opening.admit,
             hold_after_unclean_stop=opening.hold_after_unclean_stop,
             refuse_after_unclean_stop=opening.refuse_after_unclean_stop,
             on_lost=opening.on_lost,

@@ -116,9 +116,10 @@ async def open_deck(
                 engine.reconciler = reconciler
                 await reconciler.first_look()
                 roles.start_soon(reconciler.run)
-            engine.admit()
             try:
                 await _define_agents(engine, options)
+                if options.admit:
+                    engine.admit()
                 yield engine
             except Exception as error:  # noqa: BLE001 - raised again below, outside of the group
                 failure = error

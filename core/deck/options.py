@@ -25,6 +25,8 @@ class DeckOptions:
     """Those that the configuration defines."""
     dispatch: bool = True
     """False: changes rows and starts nothing (a command on a deck that nobody supervises)."""
+    admit: bool = True
+    """False: nothing starts before `admit()`, so that a first command precedes what is queued."""
     hold_after_unclean_stop: bool = False
     """Comes up held, with a banner, where the last supervisor did not stop in order."""
     refuse_after_unclean_stop: bool = False

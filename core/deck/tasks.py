@@ -150,9 +150,9 @@ def _fail_children(work: Work, parent: Task) -> None:
         parent = failed.popleft()
         for child_id in work.state.children.get(parent.id, ()):
             child = work.state.tasks[child_id]
-            if child.status in (Status.FAILED, *COMPLETED):
-                continue
             waiting = queued_turns(work, child)
+            if child.status in COMPLETED or (child.status is Status.FAILED and not waiting):
+                continue
             child = work.set_status(child.id, Status.FAILED, error=dependency_error(parent))
             for turn in waiting:
                 drop_queued(work, turn, dependency_error(parent))
@@ -205,7 +205,8 @@ def _bring_back(work: Work, task: Task) -> None:
             work.put_task(evolve(task, error=dependency_error(failed[0])))
             continue
         task = work.set_status(task.id, Status.READY)
-        begin_task(work, task)
+        if not has_open_turn(work, task):
+            begin_task(work, task)
         for child_id in work.state.children.get(task.id, ()):
             child = work.state.tasks[child_id]
             if child.status is Status.FAILED and child.error == dependency_error(task):

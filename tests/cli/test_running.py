@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import sqlite3
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -319,3 +320,22 @@ def test_a_deck_whose_making_was_cut_off_between_two_steps_is_run_all_the_same(
     assert "older batchdeck" in space.run("status", code=1).err
     space.run("run", file, "--headless", code=0)
     assert space.starts() == ["T1"]
+
+
+def test_a_run_that_waits_for_a_person_says_for_what_and_how_to_go_on(space: Workspace) -> None:
+    file = space.batch(
+        agents={"coder": {"command": ["no-such-binary"]}},
+        tasks=[{"id": "T1", "agent": "coder", "prompt": "x"}],
+    )
+    process = space.start("run", file, "--headless")
+    told = space.folder / "err.txt"
+    space.while_runs(process, lambda: "waits for you: agent:coder is held" in told.read_text())
+    assert "(batchdeck release agent:coder)" in told.read_text()
+
+
+def test_the_deck_is_not_seen_by_git(space: Workspace) -> None:
+    git = ["git", "-C", str(space.folder)]
+    subprocess.run([*git, "init", "-q"], check=True)
+    space.run("limit", "global=2", code=0)
+    seen = subprocess.run([*git, "status", "--short"], capture_output=True, text=True, check=True)
+    assert ".batchdeck" not in seen.stdout

@@ -48,6 +48,8 @@ class Opening:
     """How a command wants its deck opened."""
 
     dispatch: bool = True
+    admit: bool = True
+    """False: nothing starts before the first command is carried out."""
     hold_after_unclean_stop: bool = False
     refuse_after_unclean_stop: bool = False
     on_lost: str = "ask"
@@ -62,6 +64,10 @@ class OpenDeck(Protocol):
 
 class LiveDeck(Deck, Protocol):
     """A deck that this process holds."""
+
+    def admit(self) -> None:
+        """Begins to start turns."""
+        ...
 
     @property
     def listeners(self) -> list[Callable[[Sequence[Event]], None]]: ...

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import signal
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -33,11 +34,12 @@ async def run_dashboard(
     """Opens the deck and its dashboard; returns the exit code."""
     settings = screen_settings(context)
     async with AsyncExitStack() as stack:
+        opening = replace(opening, admit=command is None)
         deck = await stack.enter_async_context(context.doors.open_deck(paths, opening))
         await stack.enter_async_context(context.doors.serve(deck, paths.socket))
         gc.freeze()  # what was loaded is no garbage: looking through it would stall the screen
         seat = _Seat(DeckApp(deck, settings, report_crash=lambda e: report_crash(paths, e)))
-        await seat.sit(deck, command)
+        await seat.sit(deck, command, deck.admit)
         return await seat.leave(deck)
     raise AssertionError("unreachable")
 
@@ -66,7 +68,7 @@ async def run_attached(context: Context, read_only: bool) -> int:
     async with AsyncExitStack() as stack:
         deck = await stack.enter_async_context(context.doors.attach(paths.socket, read_only))
         seat = _Seat(DeckApp(deck, settings, report_crash=lambda e: report_crash(paths, e)))
-        await seat.sit(deck, None)
+        await seat.sit(deck)
         return await seat.leave(deck)
     raise AssertionError("unreachable")
 
@@ -80,12 +82,17 @@ class _Seat:
         self._signal: int | None = None
         self._refused: Receipt | None = None
 
-    async def sit(self, deck: Deck, command: Command | None) -> None:
+    async def sit(
+        self,
+        deck: Deck,
+        command: Command | None = None,
+        admit: Callable[[], None] = lambda: None,
+    ) -> None:
         """Opens the screen while the command is carried out; returns when the app has left."""
         async with anyio.create_task_group() as tasks:
             await tasks.start(self._watch_signals)  # before the terminal is changed
             if command is not None:
-                tasks.start_soon(self._carry_out, deck, command)
+                tasks.start_soon(self._carry_out, deck, command, admit)
             with anyio.CancelScope(shield=True):
                 try:
                     await self._app.run_async()
@@ -93,11 +100,13 @@ class _Seat:
                     self._left.set()
             tasks.cancel_scope.cancel()
 
-    async def _carry_out(self, deck: Deck, command: Command) -> None:
+    async def _carry_out(self, deck: Deck, command: Command, admit: Callable[[], None]) -> None:
         receipt = await deck.submit(command)
         if not receipt.accepted:
             self._refused = receipt
             self._app.exit()
+            return
+        admit()
 
     async def _watch_signals(self, *, task_status: TaskStatus[None]) -> None:
         watched = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGINT)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from dataclasses import replace
 
 import anyio
 import click
@@ -22,7 +23,9 @@ from batchdeck.core.view import DeckView
 from batchdeck.tui.cli.context import Context, LiveDeck, Opening
 from batchdeck.tui.cli.documents import done_of
 from batchdeck.tui.cli.running import event_clock, print_lines
+from batchdeck.tui.present.holds import what_is_held
 
+LONGEST_WORDS = 600
 LOOKS_PER_SECOND = 20
 """How often what has happened meanwhile is printed."""
 
@@ -35,6 +38,7 @@ class _Run:
         self._as_json = as_json
         self._no_input = no_input
         self._stuck = False
+        self._waits_for = ""
         self._clock = SystemClock()
         self._events: list[Event] = []
         self._fault: str | None = None
@@ -103,9 +107,20 @@ class _Run:
             return True
         unfinished = any(view.batches[name].state is BatchState.RUNNING for name in self.batches)
         if unfinished and not self._no_input:
+            self._tell_what_it_waits_for(view)
             return False
         self._stuck = unfinished
         return not self._could_start(view)
+
+    def _tell_what_it_waits_for(self, view: DeckView) -> None:
+        """Said once where nothing goes on by itself: a run that is merely silent looks hung."""
+        if self._could_start(view):
+            return
+        words = waits_for(view)
+        if words != self._waits_for:
+            self._waits_for = words
+            if words:
+                self._say(words)
 
     def _could_start(self, view: DeckView) -> bool:
         """Whether a queued message, or a retry that waits for its time, may still start."""
@@ -167,10 +182,28 @@ def _words(event: Event, view: DeckView) -> str | None:
             return f"{name} asks: {fields['question']}  (batchdeck ask answer {fields['ask']} …)"
         case "hold" | "release" | "audit.violation":
             reason = f": {fields['reason']}" if fields.get("reason") else ""
-            return f"{event.kind} {fields.get('what', '')} by {event.by}{reason}"
+            what = what_is_held(str(fields.get("what", "")), view)
+            return f"{event.kind} {what} by {event.by}{reason}"
         case "limit.changed" if fields.get("before") is not None:
             return f"limit {fields['name']} {fields['before']} → {fields['after']}"
     return None
+
+
+def waits_for(view: DeckView) -> str:
+    """What a person must do before anything goes on, with the commands for it."""
+    parts = [
+        f"#{ask.turn} asks something (batchdeck ask answer {ask.id} …)"
+        for ask in view.asks.values()
+    ]
+    for hold in view.holds.values():
+        reason = f": {hold.reason}" if hold.reason else ""
+        name = what_is_held(hold.what, view)
+        parts.append(f"{name} is held by {hold.by}{reason} (batchdeck release {name})")
+    held = [turn for turn in view.turns.values() if turn.held_by and turn.ended_ms is None]
+    parts += [f"#{turn.id} is held (batchdeck release '#{turn.id}')" for turn in held[:3]]
+    if not parts:
+        return ""
+    return clean_line("waits for you: " + "; ".join(parts), LONGEST_WORDS)
 
 
 async def run_headless(
@@ -179,6 +212,7 @@ async def run_headless(
     """Opens the deck, carries the command out, and dispatches to the end."""
     code: int | None = None
     async with AsyncExitStack() as stack:
+        opening = replace(opening, admit=command is None)
         deck = await stack.enter_async_context(context.doors.open_deck(paths, opening))
         await stack.enter_async_context(context.doors.serve(deck, paths.socket))
         run = _Run(deck, as_json, opening.no_input)
@@ -199,6 +233,7 @@ async def _first_command(deck: LiveDeck, run: _Run, command: Command | None) -> 
     if not receipt.accepted:
         click.echo(receipt.message, err=True)
         return receipt.exit_code
+    deck.admit()
     if receipt.batch is not None:
         run.batches = {receipt.batch}
         batch = deck.view.batches[receipt.batch]

@@ -18,6 +18,7 @@ from batchdeck.core.view import DeckView
 from batchdeck.tui.cli import documents
 from batchdeck.tui.cli.context import Context, Look, print_json, print_line, print_rows
 from batchdeck.tui.cli.finding import one_task, turn_number
+from batchdeck.tui.present.holds import what_is_held
 
 FOLLOW_SECONDS = 0.2
 MANY = 1_000_000
@@ -41,7 +42,10 @@ def status(context: Context, as_json: bool) -> None:
     if view.banner or view.fault:
         print_line(view.fault or view.banner or "")
     for hold in view.holds.values():
-        print_line(f"held: {hold.what} by {hold.by}" + (f": {hold.reason}" if hold.reason else ""))
+        print_line(
+            f"held: {what_is_held(hold.what, view)} by {hold.by}"
+            + (f": {hold.reason}" if hold.reason else "")
+        )
     _print_counts("status", document["by_status"], "tasks")
     _print_counts("agent", document["by_agent"], "kind")
 

@@ -15,7 +15,7 @@ from batchdeck.core.deck.handling.adding import (
     folder_of,
     reserve_ids,
 )
-from batchdeck.core.deck.handling.agents import contradiction, save_agent
+from batchdeck.core.deck.handling.agents import contradiction, same_definition, save_agent
 from batchdeck.core.deck.handling.foreaches import (
     check_items_may_come,
     foreach_document,
@@ -51,11 +51,7 @@ def add_batch(work: Work, command: AddBatch, places: Places, known: Mapping[str,
     changed = _changed_tasks(work, spec, known) if existing else []
     new = [task for task in spec.tasks if task.key not in known]
     if existing is not None and existing.state is not BatchState.RUNNING and not new:
-        return Receipt(
-            accepted=True,
-            batch=spec.name,
-            message=f"{spec.name} is already {existing.state.replace('_', ' ')}.",
-        )
+        return _ended_already(work, spec, existing)
     check_items_may_come(existing, new)
     batch = _batch_row(work, spec, existing)
     work.put_batch(batch)
@@ -83,6 +79,23 @@ def add_batch(work: Work, command: AddBatch, places: Places, known: Mapping[str,
     reached("import")
     finish_batch(work, spec.name)
     return Receipt(accepted=True, batch=spec.name, message=f"{spec.name}: {_added(new)} added.")
+
+
+def _ended_already(work: Work, spec: BatchSpec, existing: Batch) -> Receipt:
+    """Nothing is added; but a corrected agent is what a retry will start."""
+    changed = [
+        name
+        for name, agent in spec.agents.items()
+        if name not in work.state.agents or not same_definition(work.state.agents[name], agent)
+    ]
+    for name in changed:
+        save_agent(work, spec.agents[name], origin=spec.file or spec.name)
+    words = [f"{spec.name} is already {existing.state.replace('_', ' ')}."]
+    if changed:
+        words.append(f"Changed by the file: agent {', '.join(changed)}.")
+    if work.state.task_counts.get(spec.name, {}).get(Status.FAILED):
+        words.append("batchdeck task retry TASK tries a failed one again.")
+    return Receipt(accepted=True, batch=spec.name, message=" ".join(words))
 
 
 def _added(new: list[TaskSpec]) -> str:

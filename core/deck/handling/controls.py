@@ -31,7 +31,7 @@ from batchdeck.core.deck.work import Work
 from batchdeck.core.errors import NotFound, Refused
 from batchdeck.core.model.folder import Folder
 from batchdeck.core.model.hold import DECK, Hold, read_hold_name
-from batchdeck.core.model.task import Status, may_move
+from batchdeck.core.model.task import Status, Task, may_move
 from batchdeck.core.model.turn import (
     Trigger,
     TurnState,
@@ -204,11 +204,22 @@ def retry(work: Work, command: RetryTask) -> Receipt:
         return answer_about_lost(work, asked, latest, RETRY, command.by)
     if task.status is not Status.FAILED:
         raise Refused(f"{task.key} is {task.status}; only a failed task can be retried.")
+    _refuse_what_cannot_start(work, task)
     reopen_batch(work, work.state.batches[task.batch], command.by)
     task = replace(task, attempts=0)
     work.put_task(task)
     turn = begin_task(work, task, trigger=Trigger.RETRY, lane=Status.FAILED)
     return Receipt(accepted=True, turn=turn.id, message=f"{task.key}: #{turn.id} {turn.state}")
+
+
+def _refuse_what_cannot_start(work: Work, task: Task) -> None:
+    needed = [work.state.tasks[parent] for parent in task.depends_on]
+    failed = [parent.key for parent in needed if parent.status is Status.FAILED]
+    if failed:
+        raise Refused(
+            f"{task.key} needs {' and '.join(failed)}, which failed. Retry that; "
+            f"{task.key} follows by itself."
+        )
 
 
 def set_task_status(work: Work, command: SetStatus) -> Receipt:
