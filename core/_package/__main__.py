@@ -163,9 +163,10 @@ def main() -> None:
     collect_seldom()
     root = _Root(os.environ)
     doors = Doors(root.open_deck, root.look, root.holder, root.serve, root.attach, root.doctor)
-    code = run_command_line(doors, dict(os.environ))
-    _let_go_of_what_is_gone()
-    sys.exit(code)
+    try:
+        sys.exit(run_command_line(doors, dict(os.environ)))
+    finally:
+        _let_go_of_what_is_gone()
 
 
 def _let_go_of_what_is_gone() -> None:

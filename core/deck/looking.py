@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 from batchdeck.core.clock import SystemClock
 from batchdeck.core.deck.lock import Holder, holder
+from batchdeck.core.deck.on_disk import data_version
 from batchdeck.core.deck.reading import read_page
 from batchdeck.core.deck.restoring import state_from
 from batchdeck.core.deck.results import with_results
@@ -40,6 +41,7 @@ class Look:
         self._file = raw
         self._paths = paths
         self._outdated = outdated
+        self._seen = (data_version(raw), self.held_by)
 
     @property
     def _raw(self) -> sqlite3.Connection:
@@ -61,6 +63,11 @@ class Look:
     def held_by(self) -> Holder | None:
         """The supervisor, where there is one."""
         return holder(self._paths.lock)
+
+    def has_changed(self) -> bool:
+        """Whether somebody has written since this was asked last, or the supervisor has changed."""
+        before, self._seen = self._seen, (data_version(self._file), self.held_by)
+        return self._seen != before
 
     def view(self, ended_turns: int = 0) -> DeckView:
         """The deck as it is on disk, with the latest `ended_turns` ended turns."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -285,3 +286,63 @@ def test_a_deck_of_somebody_else_is_not_used(space: Workspace) -> None:
     os.chown(space.deck, 12345, 12345)
     refused = space.run("limit", "global=2", code=2)
     assert "belongs to somebody else" in refused.err
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("batchdeck wh", {"why", "what-if"}),
+        ("batchdeck why W", {"W1", "W2", "W3"}),
+        ("batchdeck why D", {"D1"}),
+        ("batchdeck limit agent:", {"agent:wide=", "agent:idle="}),
+        ("batchdeck hold agent", {"agent:wide", "agent:idle"}),
+        ("batchdeck tasks --status re", {"READY"}),
+    ],
+)
+def test_the_shell_completes_what_is_on_the_deck_now(
+    words: str, expected: set[str], dispatched: Workspace
+) -> None:
+    told = dispatched.run(
+        env={
+            "_BATCHDECK_COMPLETE": "bash_complete",
+            "COMP_WORDS": words,
+            "COMP_CWORD": str(words.count(" ")),
+        }
+    )
+    assert {line.partition(",")[2] for line in told.out.splitlines()} == expected
+
+
+@pytest.mark.parametrize("command", ["status", "tasks", "turns", "agents", "batches"])
+def test_watching_prints_again_what_has_changed_and_nothing_else(
+    command: str, dispatched: Workspace
+) -> None:
+    with subprocess.Popen(
+        [str(COMMAND), command, "--watch", "--json"],
+        cwd=dispatched.folder,
+        env=dispatched.environment,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as watching:
+        assert watching.stdout is not None
+        first = json.loads(watching.stdout.readline())
+        dispatched.run("task", "add", "wide", f"one more for {command}", code=0)
+        assert any(json.loads(line) != first for line in watching.stdout)
+        watching.kill()
+
+
+def test_a_reader_that_has_seen_enough_is_no_fault(dispatched: Workspace) -> None:
+    with subprocess.Popen(
+        [str(COMMAND), "events", "-f"],
+        cwd=dispatched.folder,
+        env=dispatched.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as following:
+        assert following.stdout is not None
+        assert following.stderr is not None
+        following.stdout.readline()
+        following.stdout.close()
+        dispatched.run("task", "add", "wide", "one more", code=0)
+        assert following.wait(20) == 0
+        assert following.stderr.read() == ""

@@ -25,6 +25,7 @@ from batchdeck.core.model.limit import read_limit_value
 from batchdeck.core.rules.limits import check_limit, full_limit_name
 from batchdeck.core.text import clean_line
 from batchdeck.core.view import DeckView
+from batchdeck.tui.cli import completing
 from batchdeck.tui.cli.context import Context, print_json
 from batchdeck.tui.cli.finding import needed_turn_number
 from batchdeck.tui.cli.showing import json_option
@@ -69,7 +70,9 @@ def read_assignments(changes: tuple[str, ...]) -> Iterator[tuple[str, str]]:
 
 
 @click.command()
-@click.argument("changes", metavar="NAME=N", nargs=-1, required=True)
+@click.argument(
+    "changes", metavar="NAME=N", nargs=-1, required=True, shell_complete=completing.limits
+)
 @json_option
 @click.pass_obj
 def limit(context: Context, changes: tuple[str, ...], as_json: bool) -> None:
@@ -112,7 +115,7 @@ def _check_all(context: Context, wanted: list[tuple[str, int | None]]) -> None:
 
 
 @click.command()
-@click.argument("to", metavar="AGENT|CONVERSATION|TASK")
+@click.argument("to", metavar="AGENT|CONVERSATION|TASK", shell_complete=completing.addressees)
 @click.argument("text")
 @click.option("--on-busy", metavar="queue|force", help="What to do where a gate is shut.")
 @click.option("--target", metavar="KEY", help="Runs strictly in order with others of that key.")
@@ -159,7 +162,7 @@ def send(
 
 
 @click.command()
-@click.argument("turn")
+@click.argument("turn", shell_complete=completing.turns)
 @json_option
 @click.pass_obj
 def stop(context: Context, turn: str, as_json: bool) -> None:
@@ -169,7 +172,7 @@ def stop(context: Context, turn: str, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("what", default=DECK)
+@click.argument("what", default=DECK, shell_complete=completing.what_can_be_held)
 @click.option("--reason", default="", help="Shown to whoever wonders why it waits.")
 @json_option
 @click.pass_obj
@@ -180,7 +183,7 @@ def hold(context: Context, what: str, reason: str, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("what", default=DECK)
+@click.argument("what", default=DECK, shell_complete=completing.what_can_be_held)
 @json_option
 @click.pass_obj
 def release(context: Context, what: str, as_json: bool) -> None:

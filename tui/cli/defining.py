@@ -13,6 +13,7 @@ from batchdeck.core.commands import DefineAgent, RemoveAgent
 from batchdeck.core.errors import BadInput, NotFound
 from batchdeck.core.model.agent import Agent, AgentKind, PromptVia
 from batchdeck.core.text import number_in
+from batchdeck.tui.cli import completing
 from batchdeck.tui.cli.changing import carry_out, who
 from batchdeck.tui.cli.context import Context
 from batchdeck.tui.cli.showing import json_option
@@ -60,7 +61,7 @@ def add(context: Context, /, name: str, as_json: bool, **given: Any) -> None:
 
 
 @agent.command()
-@click.argument("name")
+@click.argument("name", shell_complete=completing.agents)
 @_with_options
 @json_option
 @click.pass_obj
@@ -77,7 +78,7 @@ def edit(context: Context, /, name: str, as_json: bool, **given: Any) -> None:
 
 
 @agent.command()
-@click.argument("name")
+@click.argument("name", shell_complete=completing.agents)
 @json_option
 @click.pass_obj
 def remove(context: Context, name: str, as_json: bool) -> None:

@@ -19,6 +19,7 @@ from batchdeck.core.rules.order import ordinal, place
 from batchdeck.core.rules.plan import plan, with_limits
 from batchdeck.core.text import number_in
 from batchdeck.core.view import DeckView
+from batchdeck.tui.cli import completing
 from batchdeck.tui.cli.changing import read_assignments
 from batchdeck.tui.cli.context import Context, print_json, print_line
 from batchdeck.tui.cli.finding import one_task, turn_number
@@ -26,7 +27,7 @@ from batchdeck.tui.cli.showing import MANY, json_option
 
 
 @click.command()
-@click.argument("name", metavar="TASK|TURN")
+@click.argument("name", metavar="TASK|TURN", shell_complete=completing.tasks_and_turns)
 @json_option
 @click.pass_obj
 def why(context: Context, name: str, as_json: bool) -> None:
@@ -119,7 +120,9 @@ def gate_line(gate: Gate) -> str:
 
 
 @click.command("what-if")
-@click.argument("changes", metavar="NAME=N", nargs=-1, required=True)
+@click.argument(
+    "changes", metavar="NAME=N", nargs=-1, required=True, shell_complete=completing.limits
+)
 @json_option
 @click.pass_obj
 def what_if(context: Context, changes: tuple[str, ...], as_json: bool) -> None:

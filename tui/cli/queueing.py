@@ -23,13 +23,14 @@ from batchdeck.core.rules.gates import evaluate, shut
 from batchdeck.core.rules.order import place, service_order
 from batchdeck.core.rules.reordering import Where
 from batchdeck.core.text import clean_line
+from batchdeck.tui.cli import completing
 from batchdeck.tui.cli.changing import carry_out, who
 from batchdeck.tui.cli.context import Context, print_json, print_rows
 from batchdeck.tui.cli.documents import turn_document
 from batchdeck.tui.cli.finding import needed_turn_number
 from batchdeck.tui.cli.showing import json_option
 
-TURN = click.argument("turn", metavar="TURN")
+TURN = click.argument("turn", metavar="TURN", shell_complete=completing.turns)
 
 
 @click.group()
@@ -128,7 +129,9 @@ def release(context: Context, turn: str, as_json: bool) -> None:
 
 
 @queue.command()
-@click.argument("turns", metavar="TURN TURN …", nargs=-1, required=True)
+@click.argument(
+    "turns", metavar="TURN TURN …", nargs=-1, required=True, shell_complete=completing.turns
+)
 @json_option
 @click.pass_obj
 def merge(context: Context, turns: tuple[str, ...], as_json: bool) -> None:
@@ -139,7 +142,7 @@ def merge(context: Context, turns: tuple[str, ...], as_json: bool) -> None:
 
 @queue.command()
 @TURN
-@click.argument("agent")
+@click.argument("agent", shell_complete=completing.agents)
 @json_option
 @click.pass_obj
 def retarget(context: Context, turn: str, agent: str, as_json: bool) -> None:

@@ -18,6 +18,7 @@ from batchdeck.core.model.batch import OnError
 from batchdeck.core.model.limit import read_limit_value, read_status_limits
 from batchdeck.core.model.spec import BatchSpec
 from batchdeck.core.paths import DeckPaths
+from batchdeck.tui.cli import completing
 from batchdeck.tui.cli.changing import read_assignments, who
 from batchdeck.tui.cli.context import Context, Opening
 from batchdeck.tui.cli.showing import json_option
@@ -145,7 +146,7 @@ def _whole(text: str | None, flag: str) -> int | None:
 
 
 @click.command()
-@click.argument("batch", required=False)
+@click.argument("batch", required=False, shell_complete=completing.batches)
 @click.option("--headless", is_flag=True, help="Without the dashboard.")
 @click.option("--auto-resume", is_flag=True, help="Go on after an unclean stop without asking.")
 @click.option("--on-lost", type=click.Choice(["ask", "retry", "fail"]), default="ask")

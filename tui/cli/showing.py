@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
+from typing import Any
 
 import click
 
@@ -15,7 +16,7 @@ from batchdeck.core.model.event import Event
 from batchdeck.core.model.task import Task
 from batchdeck.core.text import clean_line, clean_text, decode
 from batchdeck.core.view import DeckView
-from batchdeck.tui.cli import documents
+from batchdeck.tui.cli import completing, documents
 from batchdeck.tui.cli.context import Context, Look, print_json, print_line, print_rows
 from batchdeck.tui.cli.finding import one_task, turn_number
 from batchdeck.tui.present.holds import what_is_held
@@ -25,27 +26,69 @@ MANY = 1_000_000
 _PAGE = 1 << 16
 
 json_option = click.option("--json", "as_json", is_flag=True, help="JSON for programs.")
+watch_option = click.option(
+    "--watch", is_flag=True, help="Again whenever it changes; with --json one document a line."
+)
+
+
+def show(
+    context: Context,
+    document: Callable[[DeckView], Any],
+    for_people: Callable[[Any, DeckView], None],
+    *,
+    as_json: bool,
+    watch: bool,
+    ended_turns: int = 0,
+) -> None:
+    """Prints what `document` says of the deck: once, or again whenever it says something else."""
+    shown: Any = None
+    for view in _views(context, watch, ended_turns):
+        found = document(view)
+        if found == shown:
+            continue
+        if as_json:
+            print_json(found)
+            sys.stdout.flush()
+        else:
+            if shown is not None:
+                _between()
+            for_people(found, view)
+        shown = found
+
+
+def _views(context: Context, watch: bool, ended_turns: int) -> Iterator[DeckView]:
+    with context.look() as look:
+        yield look.view(ended_turns)
+        while watch:
+            time.sleep(FOLLOW_SECONDS)
+            if look.has_changed():
+                yield look.view(ended_turns)
+
+
+def _between() -> None:
+    """On a terminal the next takes the place of the last; in a log it follows."""
+    if sys.stdout.isatty():
+        click.clear()
+    else:
+        click.echo()
 
 
 @click.command()
+@watch_option
 @json_option
 @click.pass_obj
-def status(context: Context, as_json: bool) -> None:
+def status(context: Context, as_json: bool, watch: bool) -> None:
     """Show what runs, what waits, and the limits in force."""
-    with context.look() as look:
-        view = look.view()
-    document = documents.status_document(view)
-    if as_json:
-        print_json(document)
-        return
+    show(context, documents.status_document, _print_status, as_json=as_json, watch=watch)
+
+
+def _print_status(document: Any, view: DeckView) -> None:
     print_line(_headline(view))
     if view.banner or view.fault:
         print_line(view.fault or view.banner or "")
     for hold in view.holds.values():
-        print_line(
-            f"held: {what_is_held(hold.what, view)} by {hold.by}"
-            + (f": {hold.reason}" if hold.reason else "")
-        )
+        reason = f": {hold.reason}" if hold.reason else ""
+        print_line(f"held: {what_is_held(hold.what, view)} by {hold.by}{reason}")
     _print_counts("status", document["by_status"], "tasks")
     _print_counts("agent", document["by_agent"], "kind")
 
@@ -81,23 +124,36 @@ def _of_limit(row: dict[str, object]) -> str:
 
 
 @click.command()
-@click.option("--status", "wanted", metavar="STATUS", help="Only tasks of this status.")
-@click.option("--batch", metavar="NAME", help="Only tasks of this batch.")
+@click.option(
+    "--status",
+    "wanted",
+    metavar="STATUS",
+    shell_complete=completing.statuses,
+    help="Only tasks of this status.",
+)
+@click.option(
+    "--batch", metavar="NAME", shell_complete=completing.batches, help="Only tasks of this batch."
+)
+@watch_option
 @json_option
 @click.pass_obj
-def tasks(context: Context, wanted: str | None, batch: str | None, as_json: bool) -> None:
+def tasks(
+    context: Context, wanted: str | None, batch: str | None, as_json: bool, watch: bool
+) -> None:
     """List the tasks, in batch order."""
-    with context.look() as look:
-        rows = documents.task_documents(look.view(ended_turns=MANY))
-    rows = [
-        row
-        for row in rows
-        if (wanted is None or row["status"] == wanted.upper())
-        and (batch is None or row["batch"] == batch)
-    ]
-    if as_json:
-        print_json(rows)
-        return
+
+    def document(view: DeckView) -> list[dict[str, Any]]:
+        return [
+            row
+            for row in documents.task_documents(view)
+            if (wanted is None or row["status"] == wanted.upper())
+            and (batch is None or row["batch"] == batch)
+        ]
+
+    show(context, document, _print_tasks, as_json=as_json, watch=watch, ended_turns=MANY)
+
+
+def _print_tasks(rows: Any, _view: DeckView) -> None:
     cells = [
         [row["id"], row["status"], row["agent"], row["state"] or "", row["error"] or row["title"]]
         for row in rows
@@ -110,16 +166,20 @@ _TASK_HEADER = ["task", "status", "agent", "turn", "what"]
 
 @click.command()
 @click.option("--all", "everything", is_flag=True, help="Ended turns too.")
+@watch_option
 @json_option
 @click.pass_obj
-def turns(context: Context, everything: bool, as_json: bool) -> None:
+def turns(context: Context, everything: bool, as_json: bool, watch: bool) -> None:
     """List the turns: running, waiting, then queued in the order of service."""
-    with context.look() as look:
-        view = look.view(ended_turns=MANY if everything or as_json else 0)
-    rows = [documents.turn_document(view, turn) for turn in documents.turns_in_order(view)]
-    if as_json:
-        print_json(rows)
-        return
+
+    def document(view: DeckView) -> list[dict[str, Any]]:
+        return [documents.turn_document(view, turn) for turn in documents.turns_in_order(view)]
+
+    ended = MANY if everything or as_json else 0
+    show(context, document, _print_turns, as_json=as_json, watch=watch, ended_turns=ended)
+
+
+def _print_turns(rows: Any, _view: DeckView) -> None:
     cells = [
         [
             f"#{row['turn']}",
@@ -136,15 +196,15 @@ def turns(context: Context, everything: bool, as_json: bool) -> None:
 
 
 @click.command()
+@watch_option
 @json_option
 @click.pass_obj
-def agents(context: Context, as_json: bool) -> None:
+def agents(context: Context, as_json: bool, watch: bool) -> None:
     """List the agents with what they do and their limits."""
-    with context.look() as look:
-        rows = documents.agent_documents(look.view())
-    if as_json:
-        print_json(rows)
-        return
+    show(context, documents.agent_documents, _print_agents, as_json=as_json, watch=watch)
+
+
+def _print_agents(rows: Any, _view: DeckView) -> None:
     cells = [
         [
             row["name"],
@@ -160,15 +220,15 @@ def agents(context: Context, as_json: bool) -> None:
 
 
 @click.command()
+@watch_option
 @json_option
 @click.pass_obj
-def batches(context: Context, as_json: bool) -> None:
+def batches(context: Context, as_json: bool, watch: bool) -> None:
     """List the batches of this deck."""
-    with context.look() as look:
-        rows = documents.batch_documents(look.view())
-    if as_json:
-        print_json(rows)
-        return
+    show(context, documents.batch_documents, _print_batches, as_json=as_json, watch=watch)
+
+
+def _print_batches(rows: Any, _view: DeckView) -> None:
     cells = [
         [
             row["name"],
@@ -231,7 +291,7 @@ def event_line(event: Event) -> str:
 
 
 @click.command()
-@click.argument("task")
+@click.argument("task", shell_complete=completing.tasks_and_turns)
 @click.option("-f", "--follow", is_flag=True, help="Go on until its turn ends.")
 @click.option("--raw", is_flag=True, help="As the agent printed it, escapes and all.")
 @click.pass_obj

@@ -21,6 +21,7 @@ from batchdeck.core.model.issue import read_issue
 from batchdeck.core.model.limit import read_status
 from batchdeck.core.model.spec import TaskSpec
 from batchdeck.core.text import clean_line, number_in, one_line
+from batchdeck.tui.cli import completing
 from batchdeck.tui.cli.changing import carry_out, who
 from batchdeck.tui.cli.context import Context, print_json, print_rows
 from batchdeck.tui.cli.documents import task_document
@@ -34,7 +35,7 @@ def task() -> None:
 
 
 @task.command()
-@click.argument("agent")
+@click.argument("agent", shell_complete=completing.agents)
 @click.argument("prompt")
 @click.option("--id", "key", metavar="ID", help="Default: the next free n1, n2 …")
 @click.option("--title", default="")
@@ -111,7 +112,7 @@ def _free_key(context: Context, batch: str) -> str:
 
 
 @task.command()
-@click.argument("name", metavar="TASK")
+@click.argument("name", metavar="TASK", shell_complete=completing.tasks)
 @json_option
 @click.pass_obj
 def show(context: Context, name: str, as_json: bool) -> None:
@@ -145,7 +146,7 @@ def show(context: Context, name: str, as_json: bool) -> None:
 
 
 @task.command()
-@click.argument("name", metavar="TASK")
+@click.argument("name", metavar="TASK", shell_complete=completing.tasks)
 @json_option
 @click.pass_obj
 def retry(context: Context, name: str, as_json: bool) -> None:
@@ -154,8 +155,8 @@ def retry(context: Context, name: str, as_json: bool) -> None:
 
 
 @task.command("status")
-@click.argument("name", metavar="TASK")
-@click.argument("status", metavar="STATUS")
+@click.argument("name", metavar="TASK", shell_complete=completing.tasks)
+@click.argument("status", metavar="STATUS", shell_complete=completing.statuses)
 @json_option
 @click.pass_obj
 def set_status(context: Context, name: str, status: str, as_json: bool) -> None:
@@ -165,7 +166,7 @@ def set_status(context: Context, name: str, status: str, as_json: bool) -> None:
 
 
 @task.command()
-@click.argument("name", metavar="TASK")
+@click.argument("name", metavar="TASK", shell_complete=completing.tasks)
 @click.argument("question")
 @json_option
 @click.pass_obj
@@ -177,7 +178,7 @@ def block(context: Context, name: str, question: str, as_json: bool) -> None:
 
 
 @task.command("answer")
-@click.argument("name", metavar="TASK")
+@click.argument("name", metavar="TASK", shell_complete=completing.tasks)
 @click.argument("text", metavar="[ANSWER]", required=False)
 @click.option("--blocker", type=int, metavar="N", help="Which one, where several are open.")
 @json_option
@@ -192,7 +193,7 @@ def answer_task(
 
 
 @task.command()
-@click.argument("name", metavar="TASK")
+@click.argument("name", metavar="TASK", shell_complete=completing.tasks)
 @json_option
 @click.pass_obj
 def cancel(context: Context, name: str, as_json: bool) -> None:
@@ -238,7 +239,7 @@ def list_asks(context: Context, as_json: bool) -> None:
 
 
 @ask.command()
-@click.argument("number", metavar="ASK")
+@click.argument("number", metavar="ASK", shell_complete=completing.asks)
 @click.argument("text", metavar="ANSWER")
 @json_option
 @click.pass_obj
