@@ -22,6 +22,7 @@ from batchdeck.core.text import clean_line
 from batchdeck.core.view import DeckView
 from batchdeck.tui.cli.context import Context, LiveDeck, Opening
 from batchdeck.tui.cli.documents import done_of
+from batchdeck.tui.cli.progress import Progress, progress_for
 from batchdeck.tui.cli.running import event_clock, print_lines
 from batchdeck.tui.present.holds import what_is_held
 
@@ -33,8 +34,11 @@ LOOKS_PER_SECOND = 20
 class _Run:
     """One headless run, from the first command to its exit code."""
 
-    def __init__(self, deck: LiveDeck, as_json: bool, no_input: bool) -> None:
+    def __init__(
+        self, deck: LiveDeck, progress: Progress, *, as_json: bool, no_input: bool
+    ) -> None:
         self._deck = deck
+        self._progress = progress
         self._as_json = as_json
         self._no_input = no_input
         self._stuck = False
@@ -152,8 +156,8 @@ class _Run:
             return
         view, clock = self._deck.view, event_clock()
         lines = [clean_line(words, 300) for event in events if (words := _words(event, view))]
-        if lines:
-            click.echo("\n".join(f"{clock} {line}" for line in lines))
+        self._progress.print([f"{clock} {line}" for line in lines])
+        self._progress.show(view, self.batches)
 
     async def _whole(self, event: Event) -> Event:
         """A finished batch's event with its results."""
@@ -215,7 +219,8 @@ async def run_headless(
         opening = replace(opening, admit=command is None)
         deck = await stack.enter_async_context(context.doors.open_deck(paths, opening))
         await stack.enter_async_context(context.doors.serve(deck, paths.socket))
-        run = _Run(deck, as_json, opening.no_input)
+        bar = stack.enter_context(progress_for(as_json, context.environment.get("TERM")))
+        run = _Run(deck, bar, as_json=as_json, no_input=opening.no_input)
         async with anyio.create_task_group() as watchers:
             watchers.start_soon(run.watch_signals)
             code = await _first_command(deck, run, command)
