@@ -43,6 +43,13 @@ def test_the_exit_code_is_the_batchs(
     assert ran == (["T1"] if on_error == "fail" else ["T1", "T2"])
 
 
+def test_the_lines_of_a_run_count_what_failed(space: Workspace, invoke: Invoke) -> None:
+    file = space.batch(tasks=tasks("exit=3", "exit=0"), on_error="skip")
+    shown = invoke("run", file, "--headless", code=5).out
+    assert "(0 done · 1 failed of 2)" in shown
+    assert "completed with errors: 1 done · 1 failed" in shown
+
+
 def test_a_flag_beats_the_file(space: Workspace, invoke: Invoke) -> None:
     file = space.batch(tasks=tasks("exit=3", "exit=0"), on_error="skip")
     invoke("run", file, "--headless", "--on-error", "fail", code=1)

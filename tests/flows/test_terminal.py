@@ -225,3 +225,15 @@ def test_a_signal_detaches_and_restores_the_terminal(
     assert shown.leave() == 128 + number
     assert shown.is_restored()
     assert space.at_work() == ["S1"]
+
+
+def test_who_leaves_is_told_what_goes_on_and_how_to_take_it_up_again(
+    space: Workspace, terminal: OpenTerminal
+) -> None:
+    shown = begin(space, terminal)
+    shown.press("q")
+    shown.until_shown("Detach")
+    shown.press(ENTER)
+    assert shown.leave() == 0
+    said = shown.raw[shown.raw.rfind(b"\x1b[?1049l") :].decode()
+    assert "1 turn goes on, 2 wait. Take up again: batchdeck" in said

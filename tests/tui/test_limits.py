@@ -29,7 +29,7 @@ async def test_every_limit_stands_there_with_used_behind_it_and_by_whom() -> Non
         text = screen_text(app)
         (coder,) = [line for line in text.splitlines() if " coder " in line]
         assert "2/2   full" in coder
-        assert coder.split()[-5:] == ["3", "min", "ago", "ann", "│"]
+        assert coder.split()[-5:] == ["3", "min", "ago", "ann", "┃"]
         for words in (
             "docs/READY",
             "turns that wait for you",

@@ -8,6 +8,7 @@ import pytest
 
 from batchdeck.core.commands import AnswerAsk, ReleaseHold, RetryTask
 from batchdeck.core.model.ask import Ask
+from batchdeck.core.model.hold import OURSELVES, Hold
 from batchdeck.core.model.task import Status
 from batchdeck.core.model.turn import TurnState
 from tests.support.screen import screen_text, until, until_gone, until_shown
@@ -84,3 +85,15 @@ async def test_a_new_question_is_told_at_once_wherever_the_operator_is() -> None
         deck.publish(busy_view())
         await until_shown(pilot, '#408 T-408 asks: may I run "make deploy"? (! answers)')
         await until_shown(pilot, "! 1 needs you")
+
+
+@pytest.mark.parametrize("size", [(60, 16), (80, 24), (120, 36)])
+async def test_after_a_crash_the_second_line_begins_with_how_it_goes_on(
+    size: tuple[int, int],
+) -> None:
+    holds = {"deck": Hold("deck", OURSELVES, "the last supervisor did not stop in order", NOW_MS)}
+    banner = "The last supervisor did not stop in order. 3 turns go on. 6 turns are queued."
+    async with shown(StubDeck(busy_view(holds=holds, banner=banner)), size) as (app, _):
+        first, second = screen_text(app).splitlines()[:2]
+        assert "! 2" in first
+        assert second.startswith(" held until you release it (p, or ! then h) · The last")

@@ -37,7 +37,7 @@ def numbered(first: int, last: int) -> bytes:
 def lines_shown(app: DeckApp) -> list[str]:
     """The output's lines on the screen, without the scrollbar."""
     shown_lines = screen_text(app).splitlines()
-    return [line[:40] for line in shown_lines if line.startswith("│line")]
+    return [line[:40] for line in shown_lines if line.startswith("┃line")]
 
 
 async def test_the_end_is_followed() -> None:
@@ -68,7 +68,7 @@ async def test_what_is_being_read_stays_where_it_is() -> None:
         assert read
         assert lines_shown(app) == read
         await pilot.press("G")
-        await until_shown(pilot, "│line 399")
+        await until_shown(pilot, "┃line 399")
 
 
 async def test_lines_that_drop_out_of_the_ring_do_not_push_what_is_read() -> None:
@@ -79,7 +79,7 @@ async def test_lines_that_drop_out_of_the_ring_do_not_push_what_is_read() -> Non
         await until_shown(pilot, "line 5399")
         pane.focus()
         await pilot.press("pageup")
-        read = next(line for line in screen_text(app).splitlines() if "│line 53" in line)
+        read = next(line for line in screen_text(app).splitlines() if "┃line 53" in line)
         deck.outputs[1] += numbered(5_400, 5_450)
         deck.publish(running_view(5_450))
         await until(pilot, lambda: "line 5449" in pane.text)

@@ -7,7 +7,7 @@ from rich.cells import cell_len
 
 from batchdeck.core.model.event import Event
 from batchdeck.core.model.gate import Gate, GateName, Holder
-from batchdeck.core.model.hold import Hold
+from batchdeck.core.model.hold import OURSELVES, Hold
 from batchdeck.core.model.task import Status
 from batchdeck.core.model.turn import TurnState
 from batchdeck.core.view import AgentTally, Pulse
@@ -15,12 +15,13 @@ from batchdeck.tui.present.activity import activity_bar
 from batchdeck.tui.present.cells import Tone
 from batchdeck.tui.present.columns import Column, place_columns
 from batchdeck.tui.present.durations import rough, stopwatch, waited
+from batchdeck.tui.present.ended import Ended, EndedTasks
 from batchdeck.tui.present.estimate import estimate_words
 from batchdeck.tui.present.filtering import read_filter
 from batchdeck.tui.present.fitting import fit, short_path
 from batchdeck.tui.present.gates import frees_line, gate_words, reason_line, why_lines
 from batchdeck.tui.present.happenings import event_words
-from batchdeck.tui.present.headline import headline
+from batchdeck.tui.present.headline import headline, held_words
 from batchdeck.tui.present.limits import limit_cell, limit_words
 from batchdeck.tui.present.needs import needs, urgent_count
 from batchdeck.tui.present.scene import Scene
@@ -182,6 +183,35 @@ def test_the_headline_holds_everything_where_there_is_room() -> None:
     for words in ("docs", "running", "slots 4/8", "queued 5", "done 2 of 13", "15%", "! 1 needs"):
         assert words in text
     assert len(text) <= 120
+
+
+def test_the_headline_counts_what_failed_apart_from_what_was_cancelled() -> None:
+    tasks = [task(n, Status.DONE) for n in range(58)]
+    tasks += [task(100, Status.FAILED, error="exit 2"), task(101, Status.FAILED, error="exit 1")]
+    tasks += [task(102, Status.FAILED, error="cancelled by op")]
+    view = view_of([], tasks, [agent()], [batch("docs")])
+    for width in (80, 120):
+        text = "".join(cell.text for cell in headline(view, NOW_MS, width))
+        assert "done 58 of 61  2 failed  1 cancelled" in text
+    assert "2 failed" in "".join(cell.text for cell in headline(view, NOW_MS, 50))
+
+
+def test_a_deck_that_was_retried_loses_the_count_of_what_was_cancelled() -> None:
+    counting = EndedTasks()
+    failed = task(1, Status.FAILED, error="cancelled by op")
+    before = view_of([], [failed, task(2, Status.DONE)], [agent()], [batch("docs")])
+    assert counting.of(before, ["docs"]) == Ended(done=1, failed=0, cancelled=1, total=2)
+    after = view_of([], [task(1), task(2, Status.DONE)], [agent()], [batch("docs")])
+    assert counting.of(after, ["docs"]) == Ended(done=1, failed=0, cancelled=0, total=2)
+
+
+def test_a_deck_that_came_up_held_says_how_it_goes_on_and_needs_a_person() -> None:
+    hold = Hold("deck", OURSELVES, "the last supervisor did not stop in order", NOW_MS)
+    view = busy_view(holds={"deck": hold}, banner="The last supervisor did not stop in order.")
+    assert held_words(view) == "held until you release it (p, or ! then h)"
+    assert urgent_count(view) == 2
+    assert held_words(busy_view(holds=held("deck"))) == ""
+    assert urgent_count(busy_view(holds=held("deck", reason="lunch"))) == 1
 
 
 @pytest.mark.parametrize("width", range(8, 130))

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import gc
 import signal
-from collections.abc import Callable
-from contextlib import AsyncExitStack
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 
 import anyio
 import click
 from anyio.abc import TaskStatus
 
 from batchdeck.core.commands import Command, Receipt, StopAll
-from batchdeck.core.paths import DeckPaths
+from batchdeck.core.paths import DeckPaths, find_deck
 from batchdeck.core.port import Deck
 from batchdeck.tui.app import DeckApp
 from batchdeck.tui.cli.context import Context, Opening
 from batchdeck.tui.cli.crashing import report_crash
 from batchdeck.tui.leaving import How, Leave
+from batchdeck.tui.present.parting import parting_lines
 from batchdeck.tui.settings import ScreenSettings, read_screen_settings
 
 LEAVE_SECONDS = 3.0
@@ -40,8 +42,24 @@ async def run_dashboard(
         gc.freeze()  # what was loaded is no garbage: looking through it would stall the screen
         seat = _Seat(DeckApp(deck, settings, report_crash=lambda e: report_crash(paths, e)))
         await seat.sit(deck, command, deck.admit)
-        return await seat.leave(deck)
+        code = await seat.leave(deck)
+        if seat.left_by_choice:
+            _take_leave(parting_lines(deck.view, command_for(context, paths)))
+        return code
     raise AssertionError("unreachable")
+
+
+def command_for(context: Context, paths: DeckPaths) -> str:
+    """How the deck is opened again from here."""
+    found = find_deck(None, context.environment, context.here)
+    return "batchdeck" if found.root == paths.root else f"batchdeck --deck {quote(str(paths.root))}"
+
+
+def _take_leave(lines: Sequence[str]) -> None:
+    """Says it where whoever left now is; a terminal that has gone hears nothing."""
+    with suppress(OSError):
+        for line in lines:
+            click.echo(line)
 
 
 def screen_settings(context: Context) -> ScreenSettings:
@@ -69,7 +87,10 @@ async def run_attached(context: Context, read_only: bool) -> int:
         deck = await stack.enter_async_context(context.doors.attach(paths.socket, read_only))
         seat = _Seat(DeckApp(deck, settings, report_crash=lambda e: report_crash(paths, e)))
         await seat.sit(deck)
-        return await seat.leave(deck)
+        code = await seat.leave(deck)
+        if seat.left_by_choice:
+            _take_leave(parting_lines(deck.view, "batchdeck", attached=True))
+        return code
     raise AssertionError("unreachable")
 
 
@@ -115,6 +136,11 @@ class _Seat:
             async for number in received:
                 self._signal = number
                 self._app.exit()
+
+    @property
+    def left_by_choice(self) -> bool:
+        """The operator left; no signal, refusal or fault ended it."""
+        return isinstance(self._app.return_value, Leave) and self._signal is None
 
     async def leave(self, deck: Deck) -> int:
         """Does what the operator chose, and returns the exit code."""

@@ -21,9 +21,9 @@ from batchdeck.core.rules.plan import starts
 from batchdeck.core.text import clean_line
 from batchdeck.core.view import DeckView
 from batchdeck.tui.cli.context import Context, LiveDeck, Opening
-from batchdeck.tui.cli.documents import done_of
 from batchdeck.tui.cli.progress import Progress, progress_for
 from batchdeck.tui.cli.running import event_clock, print_lines
+from batchdeck.tui.present.ended import ended_tasks
 from batchdeck.tui.present.holds import what_is_held
 
 LONGEST_WORDS = 600
@@ -175,13 +175,12 @@ def _words(event: Event, view: DeckView) -> str | None:
             return f"{name} {event.agent} started"
         case "turn.finished":
             error = f": {fields['error']}" if fields.get("error") else ""
-            counts = view.task_counts.get(event.batch or "", {})
-            total = sum(counts.values())
-            progress = f"  ({done_of(counts)}/{total} done)" if total else ""
+            ended = ended_tasks(view, [event.batch or ""])
+            progress = f"  ({ended.words} of {ended.total})" if ended.total else ""
             return f"{name} {fields['state']}{error}{progress}"
         case "batch.finished":
             state = str(fields["state"]).replace("_", " ")
-            return f"{event.batch} {state}: {fields['done']} done, {fields['failed']} failed"
+            return f"{event.batch} {state}: {ended_tasks(view, [event.batch or '']).words}"
         case "ask.opened":
             return f"{name} asks: {fields['question']}  (batchdeck ask answer {fields['ask']} …)"
         case "hold" | "release" | "audit.violation":

@@ -6,17 +6,20 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 
+from batchdeck.core.model.hold import DECK, OURSELVES
 from batchdeck.core.model.limit import GLOBAL
-from batchdeck.core.model.task import COMPLETED, Status
 from batchdeck.core.rules.limits import effective_limit
 from batchdeck.core.view import DeckView
 from batchdeck.tui.present.cells import Cell, Tone
+from batchdeck.tui.present.ended import Ended, ended_tasks
 from batchdeck.tui.present.estimate import estimate_words
 from batchdeck.tui.present.fitting import fit, inert
 from batchdeck.tui.present.limits import slots, standing
 from batchdeck.tui.present.needs import urgent_count
 from batchdeck.tui.present.scene import active_batches
 
+SLOTS = "slots "
+"""How the deck's own limit begins."""
 _BAR = 12
 _GAP = "  "
 _NARROW = 44
@@ -59,10 +62,11 @@ def _length(parts: list[Part]) -> int:
 
 
 def _parts(view: DeckView, now_ms: int, bars: bool) -> list[Part]:
-    done, total = done_of_total(view)
+    ended = ended_at_work(view)
+    done, total = ended.done, ended.total
     limit = effective_limit(view, GLOBAL)
     full = standing(view.running, limit)
-    words = f"slots {view.running}/{limit}" + (f" {full}" if full and full != "full" else "")
+    words = f"{SLOTS}{view.running}/{limit}" + (f" {full}" if full and full != "full" else "")
     used = Tone.ALERT if full.startswith(("over", "closed")) else Tone.PLAIN
     parts = [
         Part(Cell(_name(view)), 2),
@@ -72,12 +76,21 @@ def _parts(view: DeckView, now_ms: int, bars: bool) -> list[Part]:
     ]
     if total:
         parts.append(Part(Cell(f"done {done} of {total}"), 3))
+        parts += _not_done(ended)
         if bars:
             parts.append(Part(Cell(_bar(done, total), Tone.DONE), 5))
         parts.append(Part(Cell(f"{100 * done // total}%"), 4))
     parts += _outside(view)
-    estimate = estimate_words(view, total - done, now_ms)
+    left = total - done - ended.failed - ended.cancelled
+    estimate = estimate_words(view, left, now_ms)
     return [*parts, Part(Cell(estimate, Tone.MUTED), 6)] if estimate else parts
+
+
+def _not_done(ended: Ended) -> list[Part]:
+    """Failures stay in sight as long as anything but the slots does."""
+    failed = [Part(Cell(f"{ended.failed} failed", Tone.FAILED), 1)] if ended.failed else []
+    words = f"{ended.cancelled} cancelled"
+    return failed + ([Part(Cell(words, Tone.MUTED), 3)] if ended.cancelled else [])
 
 
 def _outside(view: DeckView) -> list[Part]:
@@ -102,6 +115,15 @@ def mode_words(view: DeckView) -> str:
     return view.mode if view.supervised else f"{view.mode}, nobody dispatches"
 
 
+def held_words(view: DeckView) -> str:
+    """How a deck that came up held goes on; a person who held it knows."""
+    hold = view.holds.get(DECK)
+    if hold is None or hold.by != OURSELVES:
+        return ""
+    why = "" if view.banner else f": {hold.reason}"
+    return f"held until you release it (p, or ! then h){why}"
+
+
 def _name(view: DeckView) -> str:
     batches = active_batches(view)
     if not batches:
@@ -110,14 +132,9 @@ def _name(view: DeckView) -> str:
     return name if len(batches) == 1 else f"{name} +{len(batches) - 1}"
 
 
-def done_of_total(view: DeckView) -> tuple[int, int]:
-    """Tasks that are done, of all, in the batches at work."""
-    done = total = 0
-    for batch in active_batches(view):
-        counts = view.task_counts.get(batch.name, {})
-        done += sum(counts.get(status, 0) for status in COMPLETED)
-        total += sum(counts.get(status, 0) for status in Status)
-    return done, total
+def ended_at_work(view: DeckView) -> Ended:
+    """How the tasks of the batches at work stand."""
+    return ended_tasks(view, (batch.name for batch in active_batches(view)))
 
 
 def _bar(done: int, total: int) -> str:

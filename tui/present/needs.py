@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from batchdeck.core.difference import changed_turns
 from batchdeck.core.model.blocker import is_open
+from batchdeck.core.model.hold import OURSELVES
 from batchdeck.core.model.turn import Turn, TurnState
 from batchdeck.core.view import DeckView
 
@@ -126,8 +127,8 @@ def _holds(view: DeckView) -> list[Need]:
             hold.at_ms,
             turn=_held_turn(hold.what),
             hold=hold.what,
-            # the engine always says why it holds; a person who held something knows
-            urgent=bool(hold.reason) and hold.what.startswith(("agent:", "folder:")),
+            # a person who held something knows
+            urgent=hold.by == OURSELVES,
         )
         for hold in view.holds.values()
     ]

@@ -12,6 +12,7 @@ from batchdeck.core.rules.items import may_be_chosen, stage_of
 from batchdeck.core.rules.plan import start_among, with_limits
 from batchdeck.core.rules.standing import Standing, limit_names
 from batchdeck.tui.present.gates import gate_words
+from batchdeck.tui.present.hints import Hint
 from batchdeck.tui.present.limit_change import LimitChange, limit_name_words
 from batchdeck.tui.present.limits import (
     batch_of_items,
@@ -36,7 +37,18 @@ class WhatIf(NamedTuple):
     title: str
     starts: str
     waits: str
-    keys: str
+
+
+def change_hints(change: LimitChange) -> tuple[Hint, ...]:
+    """The keys that count while a limit is being changed."""
+    return (
+        ("enter", "apply"),
+        ("esc", f"leave it at {number(change.before)}"),
+        ("+ -", "change"),
+        ("0-9", "set"),
+        ("n", "none"),
+        ("?", "help"),
+    )
 
 
 def what_if(change: LimitChange, scene: Scene) -> WhatIf:
@@ -53,7 +65,6 @@ def what_if(change: LimitChange, scene: Scene) -> WhatIf:
         title=f"{before} → {number(change.after)}",
         starts=_starts_words(started, change, then, scene),
         waits=_waits_words(started, change, then, scene),
-        keys=f"enter apply · + - 0-9 change · n none · esc leave it at {number(change.before)}",
     )
 
 

@@ -24,6 +24,7 @@ ECHO_SECONDS = 0.3
 """How long after a dialog has closed a second enter was still meant for it."""
 _SPOKEN = {"limit.raise": ("+ -", "limit")}
 """Two actions that the bar shows as one."""
+_DECK_LIMIT = ("+ -", "deck's limit")
 
 
 def bindings_of(parts: Collection[Focus], *left_out: str) -> list[BindingType]:
@@ -125,7 +126,7 @@ def hints_for(part: Focus, *left_out: str) -> tuple[tuple[str, str], ...]:
         if part not in action.where or action.id in left_out:
             continue
         if action.id in _SPOKEN:
-            hints.append(_SPOKEN[action.id])
+            hints.append(_DECK_LIMIT if part is Focus.HEADLINE else _SPOKEN[action.id])
         elif action.in_bar:
             hints.append((action.shown, action.label))
     return tuple(hints)

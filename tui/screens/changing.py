@@ -8,13 +8,22 @@ from textual import on
 
 from batchdeck.tui.present.cells import Tone
 from batchdeck.tui.present.limit_change import LimitChange
+from batchdeck.tui.present.what_if import change_hints
 from batchdeck.tui.screens.acting import ActingScreen, Step
+from batchdeck.tui.widgets.action_bar import ActionBar
 from batchdeck.tui.widgets.limit_panel import LimitPanel
 from batchdeck.tui.widgets.virtual_table import VirtualTable
 
 
 class ChangingScreen(ActingScreen):
     """Enter applies the change that is open, escape and every other action leave it."""
+
+    def on_mount(self) -> None:
+        self.watch(self._panel, "change", self._show_its_keys)
+
+    def _show_its_keys(self, change: LimitChange | None) -> None:
+        bar = self.query_one(ActionBar)
+        bar.instead = () if change is None else change_hints(change)
 
     def action_do(self, action_id: str, key: str = "") -> None:
         change = self._panel.change

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from textual.content import Content
 from textual.reactive import reactive
 from textual.timer import Timer
@@ -9,6 +11,7 @@ from textual.widget import Widget
 
 from batchdeck.tui.present.cells import Tone
 from batchdeck.tui.present.fitting import fit
+from batchdeck.tui.present.hints import Hint, fitting_hints
 
 NOTICE_SECONDS = 6.0
 
@@ -16,7 +19,9 @@ NOTICE_SECONDS = 6.0
 class ActionBar(Widget):
     """Keys with their words, as many as fit; a notice takes their place for a while."""
 
-    hints: reactive[tuple[tuple[str, str], ...]] = reactive((), repaint=False)
+    hints: reactive[tuple[Hint, ...]] = reactive((), repaint=False)
+    instead: reactive[tuple[Hint, ...]] = reactive((), repaint=False)
+    """Keys that count alone for as long as something is open."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -44,20 +49,19 @@ class ActionBar(Widget):
         if self._notice:
             style = f"$status-{self._tone} bold" if self._tone else "bold"
             return Content.styled(fit(f" {self._notice}", self.size.width), style)
-        return _hint_line(self.hints, self.size.width)
+        return _hint_line(self.instead or self.hints, self.size.width)
 
     def watch_hints(self, before: object, hints: object) -> None:
         if before != hints and not self._notice:
             self.refresh()
 
+    def watch_instead(self, before: object, hints: object) -> None:
+        if before != hints:
+            self.fall_silent()
 
-def _hint_line(hints: tuple[tuple[str, str], ...], width: int) -> Content:
+
+def _hint_line(hints: Sequence[Hint], width: int) -> Content:
     parts: list[tuple[str, str]] = [(" ", "")]
-    room = width - 1
-    for key, word in hints:
-        needed = len(key) + len(word) + 3
-        if needed > room + 2:
-            continue
-        room -= needed
+    for key, word in fitting_hints(hints, width):
         parts += [(key, "$key-colour bold"), (f" {word}  ", "")]
     return Content.assemble(*parts)

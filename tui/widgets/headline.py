@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from textual.content import Content
 from textual.reactive import reactive
 from textual.widget import Widget
 
 from batchdeck.tui.present.cells import Cell
 from batchdeck.tui.present.fitting import fit
-from batchdeck.tui.present.headline import headline
+from batchdeck.tui.present.headline import SLOTS, headline, held_words
 from batchdeck.tui.present.scene import EMPTY_SCENE, Scene
 
 
@@ -23,10 +25,21 @@ class Headline(Widget, can_focus=True):
         self._notice = ""
 
     def render(self) -> Content:
-        lines = [Content.assemble(*(_painted(cell) for cell in self._shown))]
+        lines = [Content.assemble(*self._first_line())]
         if self._notice:
             lines.append(Content.styled(fit(self._notice, self.size.width), "$status-alert bold"))
         return Content("\n").join(lines)
+
+    def _first_line(self) -> Iterator[tuple[str, str]]:
+        """With the focus, the deck's own limit stands out: that is what + and - change here."""
+        for number, (text, tone) in enumerate(self._shown):
+            style = f"$status-{tone}" if tone else ""
+            if not self.has_focus:
+                yield text, style
+            elif number == 0:
+                yield "›", style
+            else:
+                yield text, f"{style} reverse" if text.startswith(SLOTS) else style
 
     def on_resize(self) -> None:
         self._renew()
@@ -52,9 +65,5 @@ class Headline(Widget, can_focus=True):
 def _notice(scene: Scene) -> str:
     if scene.view.fault:
         return f" fault: {scene.view.fault}"
-    words = scene.view.banner or scene.remark
-    return f" {words}" if words else ""
-
-
-def _painted(cell: Cell) -> tuple[str, str]:
-    return (cell.text, f"$status-{cell.tone}" if cell.tone else "")
+    words = " · ".join(part for part in (held_words(scene.view), scene.view.banner) if part)
+    return f" {words or scene.remark}" if words or scene.remark else ""

@@ -29,15 +29,14 @@ class LimitPanel(Widget):
             return Content("")
         words, remark = self._shown
         width = self.size.width
-        last = (remark, "$status-alert bold") if remark else (words.keys, "$status-muted")
-        return Content("\n").join(
-            [
-                Content.styled(fit(f" {words.title}", width), "bold"),
-                Content(fit(f" {words.starts}", width)),
-                Content(fit(f" {words.waits}", width)),
-                Content.styled(fit(f" {last[0]}", width), last[1]),
-            ]
-        )
+        lines = [
+            Content.styled(fit(f" {words.title}", width), "bold"),
+            Content(fit(f" {words.starts}", width)),
+            Content(fit(f" {words.waits}", width)),
+        ]
+        if remark:
+            lines.append(Content.styled(fit(f" {remark}", width), "$status-alert bold"))
+        return Content("\n").join(lines)
 
     def watch_scene(self) -> None:
         self._renew()
@@ -48,6 +47,7 @@ class LimitPanel(Widget):
         self.display = self.change is not None
 
     def watch_remark(self) -> None:
+        self.set_class(bool(self.remark), "-with-remark")
         self._renew()
 
     def _renew(self) -> None:

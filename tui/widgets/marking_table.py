@@ -49,4 +49,4 @@ class MarkingTable(VirtualTable[Key]):
         self.refresh()
 
     def sign_of(self, key: Key, at_cursor: bool) -> str:
-        return _SIGNS[at_cursor, key in self._marks]
+        return _SIGNS[at_cursor and self.has_focus, key in self._marks]

@@ -216,8 +216,8 @@ class VirtualTable(ScrollView, Generic[Key], can_focus=True):
         return self._painter.row(row, self.sign_of(key, at_cursor), at_cursor, self.has_focus)
 
     def sign_of(self, key: Key, at_cursor: bool) -> str:
-        """The character at a row's edge."""
-        return "›" if at_cursor else " "
+        """The character at a row's edge; only the part that has the focus shows its cursor so."""
+        return "›" if at_cursor and self.has_focus else " "
 
     def _empty_strip(self, line: int) -> Strip:
         if line or self._keys or not self.empty_words:

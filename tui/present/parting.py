@@ -1,0 +1,52 @@
+"""What is said when the dashboard has gone: how it stands, and how it is taken up again."""
+
+from __future__ import annotations
+
+from batchdeck.core.model.batch import Batch
+from batchdeck.core.view import DeckView
+from batchdeck.tui.leaving import cannot_go_on
+from batchdeck.tui.present.ended import ended_tasks
+from batchdeck.tui.present.fitting import inert
+from batchdeck.tui.present.plural import counted
+from batchdeck.tui.present.scene import active_batches
+
+_MOST_BATCHES = 3
+
+
+def parting_lines(view: DeckView, command: str, *, attached: bool = False) -> list[str]:
+    """One or two lines; nothing of a deck on which nothing has ever happened.
+
+    `command` is how this deck is opened again.
+    """
+    batches = active_batches(view) or tuple(view.batches.values())[-1:]
+    told = [_batch_words(view, batch, command) for batch in batches[:_MOST_BATCHES]]
+    lines = [" · ".join(told)] if told else []
+    if attached:
+        going = f"{counted(view.running, 'turn')} running, {view.queued} queued"
+        return [*lines, f"The deck goes on without this screen: {going}."]
+    if view.running or view.queued or view.waiting:
+        lines.append(f"{_left_words(view)} Take up again: {command}")
+    return lines
+
+
+def _batch_words(view: DeckView, batch: Batch, command: str) -> str:
+    ended = ended_tasks(view, [batch.name])
+    words = f"{inert(batch.name, 40)}: {ended.words.replace(' · ', ', ')} of {ended.total}"
+    if not ended.failed and not ended.cancelled:
+        return words
+    return f"{words} · {command} tasks --status FAILED"
+
+
+def _left_words(view: DeckView) -> str:
+    stay = len(cannot_go_on(view))
+    going = view.running - stay
+    parts = [f"{counted(going, 'turn')} go{'es' * (going == 1)} on"] if going else []
+    if stay:
+        # an agent without a runner of its own ends with the deck, and its turn is queued again
+        parts.append(f"{counted(stay, 'turn')} start{'s' * (stay == 1)} again next time")
+    if view.queued:
+        noun = "" if parts else " turn" + "s" * (view.queued != 1)
+        parts.append(f"{view.queued}{noun} wait{'s' * (view.queued == 1)}")
+    if view.waiting:
+        parts.append(f"{view.waiting} ask{'s' * (view.waiting == 1)} you")
+    return ", ".join(parts) + "."
