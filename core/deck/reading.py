@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 import anyio.to_thread
 
@@ -206,13 +207,31 @@ class Reader:
         )
 
 
+def _behind_hole(file: int, begin: int, size: int) -> int:
+    """Where there is something to read again: an output beyond its cap has a hole in it."""
+    try:
+        return os.lseek(file, begin, os.SEEK_DATA) if begin < size else begin
+    except OSError:  # nothing but a hole up to the end, or a system without such
+        return begin
+
+
+def _up_to_hole(file: BinaryIO, begin: int, limit: int) -> bytes:
+    try:
+        hole = os.lseek(file.fileno(), begin, os.SEEK_HOLE)
+    except OSError:
+        hole = begin + limit
+    file.seek(begin)
+    return file.read(min(limit, hole - begin))
+
+
 def read_page(path: Path, start: int, limit: int, ended: bool) -> OutputPage | None:
     """A piece of a file; None where there is no file."""
     try:
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
             begin = max(0, size + start) if start < 0 else start
+            begin = _behind_hole(file.fileno(), begin, size)
             file.seek(begin)
-            return OutputPage(begin, file.read(limit), size, ended)
+            return OutputPage(begin, _up_to_hole(file, begin, limit), size, ended)
     except FileNotFoundError:
         return None

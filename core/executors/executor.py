@@ -13,6 +13,9 @@ STOP_GRACE = 10.0
 """Seconds between TERM and KILL."""
 
 
+OUTPUT_CAP = 256 * 1024 * 1024
+
+
 @dataclass(frozen=True, slots=True)
 class Launch:
     """One start of one agent's program."""
@@ -31,6 +34,8 @@ class Launch:
     timeout_seconds: float | None = None
     """From the agent's start, without suspend."""
     grace_seconds: float = STOP_GRACE
+    output_cap: int = OUTPUT_CAP
+    """Bytes of output that take up room on the disk; beyond, the middle is left out."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -179,4 +179,5 @@ def _spec(launch: Launch) -> dict[str, object]:
         "stdin": str(launch.stdin) if launch.stdin else None,
         "timeout_seconds": launch.timeout_seconds,
         "grace_seconds": launch.grace_seconds,
+        "output_cap": launch.output_cap,
     }

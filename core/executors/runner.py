@@ -46,6 +46,10 @@ LEFTOVER_GRACE = 1.0
 
 _LOOK_FOR_STOP = 1.0
 _KILL_AGAIN = 0.02
+_KEPT_HEAD, _KEPT_TAIL = 0.25, 0.5
+"""Parts of the cap that are kept of an output from its beginning and from its end."""
+_BLOCK = 4096
+_PUNCH_HOLE = 0x03  # FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, fallocate(2)
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
@@ -325,6 +329,41 @@ def _open_source(path: object) -> int:
 # ---------------------------------------------------------------- from the start to the end
 
 
+class Output:
+    """The file that the agent writes to. Beyond its cap, its middle is given back to the disk.
+
+    The file keeps its length and the agent its descriptor: what is left out is a hole in it.
+    """
+
+    def __init__(self, path: str, cap: int) -> None:
+        self._path = path
+        self._cap = cap
+        self._left_out_to = 0
+
+    def keep_within_cap(self) -> None:
+        size = os.stat(self._path).st_size
+        first = int(self._cap * _KEPT_HEAD) // _BLOCK * _BLOCK
+        begin = max(first, self._left_out_to)
+        end = (size - int(self._cap * _KEPT_TAIL)) // _BLOCK * _BLOCK
+        if size - begin + first > self._cap and end > begin and _punch(self._path, begin, end):
+            self._left_out_to = end
+
+
+def _punch(path: str, begin: int, end: int) -> bool:
+    """Gives the blocks of a part of a file back; False where the system cannot."""
+    if sys.platform != "linux":
+        return False
+    import ctypes  # takes longer to load than all the rest, and is hardly ever needed
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.fallocate.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64)
+    file = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        return bool(libc.fallocate(file, _PUNCH_HOLE, begin, end - begin) == 0)
+    finally:
+        os.close(file)
+
+
 class Watch:
     """Waits until nothing of the agent's tree is left, and ends it when it is time to."""
 
@@ -332,6 +371,7 @@ class Watch:
         self._stop = os.path.join(run, STOP)
         self._leader = leader
         self._alarm = alarm
+        self._output = Output(os.path.join(run, OUTPUT), int(spec["output_cap"]))  # type: ignore[call-overload]
         self._grace = float(spec["grace_seconds"])  # type: ignore[arg-type]
         self._began = time.monotonic()
         timeout = spec["timeout_seconds"]
@@ -375,6 +415,7 @@ class Watch:
         if self._kill_at is None:
             self._decide(now)
         if self._kill_at is None:
+            self._output.keep_within_cap()
             until_deadline = self._deadline - now if self._deadline else _LOOK_FOR_STOP
             return min(_LOOK_FOR_STOP, until_deadline)
         if now < self._kill_at:

@@ -151,6 +151,8 @@ class OutputPane(RingLog):
             return
         if self._position < 0 and page.start > 0:
             self.extend([f"… {page.start:,} bytes before this"])
+        elif page.start > self._position >= 0 and page.data:
+            self.extend([f"… {page.start - self._position:,} bytes are left out"])
         lines = self._splitter.feed(page.data)
         self._position = page.end
         if page.size - page.end > _TOO_FAR_BEHIND:

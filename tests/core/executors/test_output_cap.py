@@ -1,0 +1,61 @@
+"""An agent that never stops talking fills no disk: the middle of its output is left out."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from batchdeck.core.deck.reading import read_page
+from batchdeck.core.executors import runner
+from batchdeck.core.executors.local import LocalExecutor
+from tests.core.executors.support import launch
+
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.skipif(sys.platform != "linux", reason="holes are made by Linux' fallocate"),
+]
+
+CAP = 1024 * 1024
+TALKER = """
+import sys, time
+for number in range(int(sys.argv[1])):
+    print(f"line {number:09d} " + "x" * 80)
+    if number % 20_000 == 0:
+        sys.stdout.flush()
+        time.sleep(1.1)  # the runner looks once a second
+print("the last line")
+"""
+
+
+async def test_beyond_the_cap_the_beginning_and_the_end_are_kept(tmp_path: Path) -> None:
+    argv = (sys.executable, "-I", "-S", "-c", TALKER, "60000")
+    given = launch(tmp_path, "", argv=argv, output_cap=CAP)
+    executor = LocalExecutor()
+    await executor.start(given)
+    await executor.wait(given.run)
+    output = given.run / runner.OUTPUT
+    size = output.stat().st_size
+    assert size > 5_000_000, "the file is as long as what was said"
+    assert output.stat().st_blocks * 512 < size / 2, "but it does not take up that room"
+    data, position = b"", 0
+    while position < size:
+        page = read_page(output, position, 65_536, True)
+        assert page is not None
+        assert page.data, "a hole is stepped over"
+        data, position = data + page.data, page.end
+    assert b"\0" not in data
+    assert data.startswith(b"line 000000000 ")
+    assert data.endswith(b"the last line\n")
+    assert len(data) < size / 2
+
+
+async def test_within_the_cap_every_byte_is_kept(tmp_path: Path) -> None:
+    argv = (sys.executable, "-I", "-S", "-c", TALKER, "5000")
+    given = launch(tmp_path, "", argv=argv, output_cap=CAP)
+    executor = LocalExecutor()
+    await executor.start(given)
+    await executor.wait(given.run)
+    lines = (given.run / runner.OUTPUT).read_text().splitlines()
+    assert len(lines) == 5_001
