@@ -55,3 +55,5 @@ class Gate:
     """What would open it, in words; empty where it is open."""
     passable: bool = False
     """Shut, and a person may force a turn past it."""
+    place: str = ""
+    """The folder that is occupied, where that is a parent or a child of the turn's own."""

@@ -231,7 +231,9 @@ def _agent(turn: Turn, standing: Standing, now_ms: int) -> Gate:
 def _folder(turn: Turn, standing: Standing, now_ms: int) -> Gate | None:
     if turn.folder is None:
         return None
-    holders = _holders(standing.in_folder_of(turn), standing.view)
+    others = list(standing.in_folder_of(turn))
+    holders = _holders(others, standing.view)
+    elsewhere = (other.folder for other in others if other.folder is not None)
     return Gate(
         GateName.FOLDER,
         not holders,
@@ -240,6 +242,7 @@ def _folder(turn: Turn, standing: Standing, now_ms: int) -> Gate | None:
         limit=1,
         holders=holders,
         frees=_when_one_ends(holders) if holders else "",
+        place=next((f.path for f in elsewhere if f.key != turn.folder.key), ""),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -155,6 +156,37 @@ def test_a_deck_limit_that_was_set_wins_and_the_plan_says_so(
     limits = {row["name"]: row for row in invoke("plan", file, "--json", code=0).json["limits"]}
     assert limits["global"]["limit"] == 2
     assert limits["global"]["origin"] == "command"
+
+
+def test_the_plan_counts_an_agents_own_folder_and_shows_where_each_task_works(
+    invoke: Invoke, space: Workspace
+) -> None:
+    (space.folder / "docs" / "api").mkdir(parents=True)
+    file = space.batch(
+        max_parallel=6,
+        agents={"keeper": {"folder": "docs"}, "other": {"parallelism_limit": 3}},
+        tasks=[
+            {"id": "T1", "agent": "keeper", "prompt": "a"},
+            {"id": "T2", "agent": "other", "prompt": "b", "folder": "docs/api"},
+            {"id": "T3", "agent": "other", "prompt": "c"},
+        ],
+    )
+    document = invoke("plan", file, "--json", code=0).json
+    assert document["starts"] == ["T1", "T3"], "docs/api lies in the folder of keeper"
+    assert document["folders"]["T1"].endswith("/docs")
+    assert document["folders"]["T3"] is None
+    shown = invoke("plan", file, code=0).out
+    assert re.search(r"^docs +T1$", shown, re.MULTILINE)
+    assert re.search(r"^docs/api +T2$", shown, re.MULTILINE)
+    assert re.search(r"^scratch folder, one each +T3$", shown, re.MULTILINE)
+    assert "approval" not in shown
+
+
+def test_the_plan_says_when_run_will_ask(invoke: Invoke, space: Workspace) -> None:
+    file = space.batch(tasks=TWO_TASKS)
+    file.chmod(0o666)
+    shown = invoke("plan", file, code=0).out
+    assert "run asks for approval first (others may write to it); --trust gives it" in shown
 
 
 # -- trust

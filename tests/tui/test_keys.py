@@ -48,7 +48,7 @@ async def test_the_deck_shows_what_runs_what_waits_and_what_needs_you() -> None:
         assert "slots 4/8" in text
         assert "! 1 needs you" in text
         assert "▶  #412" in text
-        assert "1st · agent coder 2/2 · folder docs/api busy (#412)" in text
+        assert "1st · agent coder 2/2 · folder under docs (#412)" in text
         assert "‖  #433" in text
         assert 'asks: may I run "make deploy"?' in text
 

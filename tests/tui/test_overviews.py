@@ -6,11 +6,12 @@ import pytest
 
 from batchdeck.core.model.folder import Folder
 from batchdeck.core.model.task import Status
-from batchdeck.core.model.turn import Trigger, TurnState
-from batchdeck.tui.present.folder_tree import folder_tree
+from batchdeck.core.model.turn import Trigger, Turn, TurnState
+from batchdeck.tui.present.folder_tree import Place, folder_tree, place_row
 from batchdeck.tui.present.matrix import Crossing, matrix
+from batchdeck.tui.present.scene import Scene
 from tests.support.screen import screen_text, until, until_shown
-from tests.support.stub_deck import StubDeck, agent, turn, view_of
+from tests.support.stub_deck import NOW_MS, StubDeck, agent, turn, view_of
 from tests.tui.examples import busy_view, folder, shown
 
 pytestmark = pytest.mark.anyio
@@ -37,6 +38,22 @@ def test_two_spellings_of_one_place_are_one_folder() -> None:
     real = folder("/work/project/docs")
     view = view_of([turn(1, folder=real), turn(2, folder=Folder("/link", real.key, real.above))])
     assert [place.waiting for place in folder_tree(view).values()] == [[1, 2]]
+
+
+def test_a_folder_is_not_free_while_a_parent_or_a_child_of_it_is_occupied() -> None:
+    work, scene_of = "/work/project", lambda turns: Scene(view_of(turns), NOW_MS)
+    below = [turn(11, TurnState.RUNNING, folder=folder(f"{work}/docs"))]
+    below += [turn(12, folder=folder(f"{work}/docs/api")), turn(13, folder=folder(f"{work}/site"))]
+    cells = [place_row(place, scene_of(below))[1].text for place in tree_of(below)]
+    assert cells[1:] == ["under docs, #11", "free"]
+    above = [turn(11, TurnState.RUNNING, folder=folder(f"{work}/docs/api"))]
+    above += [turn(12, folder=folder(f"{work}/docs"))]
+    cells = [place_row(place, scene_of(above))[1].text for place in tree_of(above)]
+    assert cells[0] == "api in it, #11"
+
+
+def tree_of(turns: list[Turn]) -> list[Place]:
+    return list(folder_tree(view_of(turns)).values())
 
 
 async def test_f_shows_the_folders_and_enter_opens_who_is_there() -> None:

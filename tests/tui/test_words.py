@@ -100,6 +100,19 @@ def test_a_hold_of_a_turn_names_who_holds_it() -> None:
     assert gate_words(gate, DECK) == "held by op; held: the deck, by ann: lunch"
 
 
+def test_a_folder_that_is_occupied_above_or_below_says_where() -> None:
+    def gate(path: str, place: str = "") -> Gate:
+        holder = (Holder(11, "T1", 0),)
+        return Gate(GateName.FOLDER, False, path, 1, 1, holder, "when #11 ends", place=place)
+
+    docs, api = "/work/project/docs", "/work/project/docs/api"
+    assert gate_words(gate(docs), DECK) == "folder docs busy (#11)"
+    assert gate_words(gate(api, docs), DECK) == "folder under docs (#11)"
+    assert gate_words(gate(docs, api), DECK) == "folder over docs/api (#11)"
+    (line,) = why_lines([gate(api, docs)], DECK, NOW_MS)
+    assert line.words == "docs/api, under docs (#11)"
+
+
 def test_what_frees_a_turn_is_said_once_for_gates_that_open_together() -> None:
     gates = [
         Gate(GateName.AGENT, False, frees="when #412 ends"),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from batchdeck.core.batchfile.trust import judge, provenance_of
+from batchdeck.core.batchfile.trust import Trust, judge, provenance_of
 from batchdeck.core.errors import BadInput
 from batchdeck.core.model.spec import BatchSpec
 from batchdeck.core.text import clean_line
@@ -23,19 +23,34 @@ def approve(context: Context, file: Path, spec: BatchSpec, *, trust: bool) -> No
     Raises:
         BadInput: it is not approved, or there is nobody to ask.
     """
+    found = _judged(context, file, spec)
+    if found is None:
+        return
+    if not trust:
+        _ask(file, found.reason, found.shown)
+    context.paths.make()
+    _remember(context.paths.root / APPROVED, found.fingerprint)
+
+
+def needs_approval(context: Context, file: Path, spec: BatchSpec) -> str | None:
+    """Why `run` will ask before it uses the file; None: it will not.
+
+    Raises:
+        BadInput: the file cannot be looked at.
+    """
+    found = _judged(context, file, spec)
+    return None if found is None else found.reason
+
+
+def _judged(context: Context, file: Path, spec: BatchSpec) -> Trust | None:
+    """What is to be approved; None: nothing is."""
     try:
         found = judge(spec, provenance_of(file))
     except OSError as error:
         raise BadInput(f"{file} cannot be looked at: {error.strerror}.") from error
     if found.trusted or not found.shown:
-        return
-    store = context.paths.root / APPROVED
-    if found.fingerprint in _approved(store):
-        return
-    if not trust:
-        _ask(file, found.reason, found.shown)
-    context.paths.make()
-    _remember(store, found.fingerprint)
+        return None
+    return None if found.fingerprint in _approved(context.paths.root / APPROVED) else found
 
 
 def _ask(file: Path, reason: str, shown: tuple[str, ...]) -> None:

@@ -113,7 +113,9 @@ def gate_line(gate: Gate) -> str:
     holders = ", ".join(
         f"#{holder.turn}" + (f" {holder.task}" if holder.task else "") for holder in gate.holders
     )
-    parts = [f"{'✓' if gate.open else '✗'} {gate.name:<12}", f"{gate.subject}{limit}".strip()]
+    place = f" ({gate.place} is occupied)" if gate.place else ""
+    subject = f"{gate.subject}{limit}{place}".strip()
+    parts = [f"{'✓' if gate.open else '✗'} {gate.name:<12}", subject]
     if not gate.open:
         parts.append(" · ".join(part for part in (holders, f"frees {gate.frees}") if part))
     return "  ".join(part for part in parts if part)

@@ -20,7 +20,7 @@ _COMMANDS: Mapping[str, str] = {
     "demo": "running",
     "init": "files",
     "check": "files",
-    "plan": "files",
+    "plan": "planning",
     "run": "running",
     "resume": "running",
     "status": "showing",

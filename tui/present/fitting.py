@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import unicodedata
 
 from rich.cells import cell_len, set_cell_size
@@ -51,3 +52,20 @@ def short_path(path: str, deck: str) -> str:
         return path[len(home) + 1 :]
     parts = path.split("/")
     return path if len(parts) < 4 else "…/" + "/".join(parts[-2:])
+
+
+def folder_words(path: str, base: str) -> str:
+    """A folder for a line of its own: from `base` where it lies in that, home as `~`."""
+    if path == base:
+        return "."
+    if base and path.startswith(base + "/"):
+        return path[len(base) + 1 :]
+    return at_home(path)
+
+
+def at_home(path: str) -> str:
+    """The path with the user's home as `~`."""
+    home = os.path.expanduser("~").rstrip("/")
+    return (
+        "~" + path[len(home) :] if home and (path == home or path.startswith(f"{home}/")) else path
+    )

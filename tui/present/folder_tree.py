@@ -24,6 +24,10 @@ class Place:
     occupied: list[int] = field(default_factory=list)
     waiting: list[int] = field(default_factory=list)
     """In the order of ids; several spellings of one place come together here."""
+    over: Place | None = None
+    """The nearest folder that contains it and is occupied: nobody else may work here."""
+    inner: Place | None = None
+    """One within it that is occupied, likewise."""
 
     @property
     def first(self) -> int | None:
@@ -44,7 +48,21 @@ def folder_tree(view: DeckView) -> dict[str, Place]:
             place = places[folder.key] = Place(folder.path, folder.key)
             above[folder.key] = folder.above
         (place.waiting if turn.state is TurnState.QUEUED else place.occupied).append(turn.id)
+    _close_off(places, above)
     return {place.key: place for place in _in_order(places, above, view.deck)}
+
+
+def _close_off(places: dict[str, Place], above: dict[str, tuple[str, ...]]) -> None:
+    """Marks what is not free because of what lies above or below it."""
+    occupied = [place for place in places.values() if place.occupied]
+    for place in occupied:
+        for key in above[place.key]:
+            if key in places and places[key].inner is None:
+                places[key].inner = place
+    taken = {place.key for place in occupied}
+    for place in places.values():
+        nearest = next((key for key in above[place.key] if key in taken), None)
+        place.over = None if nearest is None else places[nearest]
 
 
 def _concerned(turn: Turn) -> bool:
@@ -71,10 +89,11 @@ def place_row(place: Place, scene: Scene) -> Row:
     """The cells of the folders' table: folder, occupied by, waiting for it, first in line."""
     held = f"folder:{place.key}" in scene.view.holds
     sign = "‖ held" if held else ("▶" if place.occupied else "")
-    tone = Tone.HELD if held else (Tone.RUNNING if place.occupied else Tone.MUTED)
+    busy = place.occupied or place.over or place.inner
+    tone = Tone.HELD if held else (Tone.RUNNING if busy else Tone.MUTED)
     return (
         Cell("  " * place.depth + ("└ " if place.depth else "") + place.label),
-        Cell(f"{sign} {_occupants(place, scene)}".strip() or "free", tone),
+        Cell(f"{sign} {_occupants(place, scene) or _closed_by(place)}".strip() or "free", tone),
         Cell(str(len(place.waiting)) if place.waiting else "", Tone.PLAIN),
         Cell(_names(place.waiting, scene), Tone.QUEUED),
     )
@@ -90,6 +109,15 @@ def _occupants(place: Place, scene: Scene) -> str:
     if len(place.occupied) > 3:
         words.append(f"{len(place.occupied) - 3} more")
     return ", ".join(words)
+
+
+def _closed_by(place: Place) -> str:
+    """`under docs, #11`, or `docs/api in it, #11`."""
+    if place.over is not None:
+        return f"under {place.over.label}, #{place.over.occupied[0]}"
+    if place.inner is not None:
+        return f"{place.inner.label} in it, #{place.inner.occupied[0]}"
+    return ""
 
 
 def _names(turns: list[int], scene: Scene) -> str:

@@ -46,7 +46,16 @@ def _depends_on(gate: Gate, deck: str) -> str:
 
 
 def _folder(gate: Gate, deck: str) -> str:
-    return f"folder {short_path(gate.subject, deck)} busy{_in_brackets(gate.holders)}"
+    """Short, for the reason line: `docs busy`, `under docs`, `over docs/api`."""
+    holders = _in_brackets(gate.holders)
+    if not gate.place:
+        return f"folder {short_path(gate.subject, deck)} busy{holders}"
+    return f"folder {_where(gate)} {short_path(gate.place, deck)}{holders}"
+
+
+def _where(gate: Gate) -> str:
+    """Where the turn's own folder lies, seen from the one that is occupied."""
+    return "under" if gate.subject.startswith(gate.place.rstrip("/") + "/") else "over"
 
 
 def _target(gate: Gate, deck: str) -> str:
@@ -105,6 +114,8 @@ def why_lines(gates: Sequence[Gate], deck: str, now_ms: int) -> tuple[WhyLine, .
 
 def _why_line(gate: Gate, deck: str, now_ms: int) -> WhyLine:
     words = _open_words(gate, deck) if gate.open else gate_words(gate, deck)
+    if gate.place:
+        words = f"{short_path(gate.subject, deck)}, {words.removeprefix('folder ')}"
     label = gate.name.replace("_", " ")
     holders = ", ".join(holder_words(holder, now_ms) for holder in gate.holders[:3])
     if len(gate.holders) > 3:

@@ -17,8 +17,10 @@ from batchdeck.core.model.task import Task
 from batchdeck.core.model.turn import MESSAGE_PRIORITY, Trigger, Turn, TurnState
 from batchdeck.core.rules.consequences import BusyAnswer, message_turn, would_wait
 from batchdeck.core.rules.gates import passable
-from batchdeck.core.rules.order import place
+from batchdeck.core.rules.order import ordinal, place
 from batchdeck.core.text import number_in, one_line
+
+_MOST_NAMED = 4
 
 
 class Busy(Refused):
@@ -64,12 +66,24 @@ def send(work: Work, command: Send, folder: Folder | None, earlier: Turn | None)
 
 
 def _words(agent: str, answer: BusyAnswer) -> str:
-    return f"{agent} is busy: {busy_words(answer)}. Use --on-busy queue or force."
+    held = _holder_words(answer)
+    queue = f"--on-busy queue waits for it, {ordinal(answer.position)} in line"
+    force = "; --on-busy force starts it past these limits" if answer.passable else ""
+    return f"{agent} is busy: {busy_words(answer)}{held}. {queue}{force}."
 
 
 def busy_words(answer: BusyAnswer) -> str:
     """The shut gates, with their numbers."""
     return ", ".join(_gate_words(gate) for gate in answer.gates)
+
+
+def _holder_words(answer: BusyAnswer) -> str:
+    """`; in the way: #11 T1, #12 T2 and 3 more`"""
+    if not answer.holders:
+        return ""
+    named = [f"#{h.turn}" + (f" {h.task}" if h.task else "") for h in answer.holders[:_MOST_NAMED]]
+    more = len(answer.holders) - len(named)
+    return f"; in the way: {', '.join(named)}" + (f" and {more} more" if more else "")
 
 
 def _gate_words(gate: Gate) -> str:
@@ -81,7 +95,8 @@ def _gate_words(gate: Gate) -> str:
 def _check_force(command: Send, answer: BusyAnswer) -> None:
     if not passable(answer.gates):
         stuck = ", ".join(_gate_words(g) for g in answer.gates if not g.passable)
-        raise Busy(answer, f"Cannot be forced: {stuck}.")
+        held = _holder_words(answer)
+        raise Busy(answer, f"Cannot be forced: {stuck}{held}. --on-busy queue waits for it.")
     shown = command.passing
     if shown is not None and any(gate.name not in shown for gate in answer.gates):
         raise Busy(answer, "Another gate has shut meanwhile.")

@@ -47,8 +47,25 @@ async def test_a_message_to_a_busy_agent_is_refused_and_leaves_no_row(tmp_path: 
         assert receipt.gates[0].name is GateName.AGENT
         assert receipt.gates[0].holders[0].turn == 1
         assert receipt.position == 1
+        assert receipt.message == (
+            "a is busy: agent a 1/1; in the way: #1 T1. --on-busy queue waits for it, "
+            "1st in line; --on-busy force starts it past these limits."
+        )
         assert len(here.view.turns) == 1
         assert len(await here.deck.messages(2)) == 0
+
+
+async def test_force_is_not_advised_where_it_is_impossible(tmp_path: Path) -> None:
+    async with bench(tmp_path) as here:
+        await busy(here, serial=True)
+        refused = await here.deck.submit(Send(to="a", text="hello"))
+        assert "#1 T1" in refused.message
+        assert "queue" in refused.message
+        assert "force" not in refused.message
+        forced = await here.deck.submit(Send(to="a", text="hello", on_busy=OnBusy.FORCE))
+        assert "Cannot be forced" in forced.message
+        assert "#1 T1" in forced.message
+        assert "--on-busy queue" in forced.message
 
 
 async def test_a_queued_message_overtakes_tasks_and_stops_nothing(tmp_path: Path) -> None:
