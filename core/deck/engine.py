@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -19,7 +18,8 @@ from batchdeck.core.deck.carrying import carry_out_letters
 from batchdeck.core.deck.committing import Barriers
 from batchdeck.core.deck.dispatcher import Dispatcher
 from batchdeck.core.deck.handling.commands import look_up
-from batchdeck.core.deck.letters import CommandLetter, Ended, Found, Letter, Started
+from batchdeck.core.deck.inbox import Inbox
+from batchdeck.core.deck.letters import CommandLetter, Ended, Found, Letter
 from batchdeck.core.deck.memory import Memory
 from batchdeck.core.deck.on_disk import data_version
 from batchdeck.core.deck.options import DeckOptions
@@ -47,12 +47,8 @@ from batchdeck.core.view import DeckView
 
 _log = logging.getLogger(__name__)
 
-MOST_PER_COMMIT = 256
-"""Letters that one transaction takes together; more gain nothing and delay the answers."""
 MOST_REFUSALS = 3
 """Refusals by the guard in a row before it is a fault, and not news from another program."""
-PATIENCE_SECONDS = 0.05
-"""How long the news that an agent works may wait for a transaction to ride in."""
 AUDIT_SECONDS = 10.0
 RETRY_SECONDS = 1.0
 """After a transaction that could not be written."""
@@ -75,11 +71,7 @@ class Engine:
         self._options = options
         self.memory = Memory(connection, state, clock)
         self._auditor = Auditor(connection, self.memory)
-        self._inbox: deque[Letter] = deque()
-        self._can_wait: deque[Letter] = deque()
-        self._one_by_one = 0
-        """Letters that are carried out singly, since one of them has made a round fail."""
-        self._wake = anyio.Event()
+        self._inbox = Inbox()
         self._answers = Answers()
         self.barriers = Barriers()
         self._sweep_at = clock.monotonic() + options.sweep_seconds
@@ -144,7 +136,7 @@ class Engine:
     async def _audited(self) -> None:
         """Has the writer check the invariants, between two rounds."""
         done = self._auditor.ask()
-        self._wake.set()
+        self._inbox.ring()
         await done.wait()
 
     async def output(self, turn: int, start: int = 0, limit: int = 65536) -> OutputPage:
@@ -162,18 +154,13 @@ class Engine:
     # -- the inbox
 
     def post(self, letter: Letter) -> None:
-        """Puts a letter in the inbox; news that can wait a moment does not cost a commit."""
-        if isinstance(letter, Started):
-            reached("started")
-            self._can_wait.append(letter)
-            return
-        self._inbox.append(letter)
-        self._wake.set()
+        """Puts a letter in the inbox."""
+        self._inbox.post(letter)
 
     def admit(self) -> None:
         """Begins to start turns: recovery is over."""
         self._admitting = self._options.dispatch
-        self._wake.set()
+        self._inbox.ring()
 
     def stop_admitting(self) -> None:
         """Starts nothing any more; letters are still carried out."""
@@ -198,7 +185,7 @@ class Engine:
     def close(self) -> None:
         """Lets the writer end once the inbox is empty."""
         self._closing = True
-        self._wake.set()
+        self._inbox.ring()
 
     # -- the writer
 
@@ -210,46 +197,31 @@ class Engine:
                 if self._start_work is not None:
                     await self._save(self._start_work)
                     self._remember(self._start_work, publish=True)
-                while not (self._closing and not self._inbox and not self._can_wait):
+                while not self._closing or self._inbox:
                     await self._something_to_do()
                     await self._round()
                     await self._audit_if_asked()
         finally:
             self._closing = True
-            self._drop_letters()
+            self._inbox.drop()
             self._auditor.answer()
             self._answers.give_up()
             self.closed.set()
 
     async def _something_to_do(self) -> None:
-        if self._inbox or self._closing:
+        if self._inbox.is_urgent or self._closing:
             return
         wait = max(0.0, self._sweep_at - self._clock.monotonic())
         due_ms = self.memory.next_due_ms
         if due_ms is not None:
             wait = min(wait, max(0.0, (due_ms - self._clock.now_ms()) / 1000))
-        if self._can_wait:
-            wait = min(wait, PATIENCE_SECONDS)
-        with anyio.move_on_after(wait) as patience:
-            await self._wake.wait()
-        if patience.cancelled_caught and self._clock.monotonic() >= self._sweep_at:
+        came = await self._inbox.wait(wait)
+        if not came and self._clock.monotonic() >= self._sweep_at:
             self._sweep_at = self._clock.monotonic() + self._options.sweep_seconds
             await self._sweep()
 
-    def _next_letters(self) -> list[Letter]:
-        """The letters of the round that begins."""
-        self._inbox.extendleft(reversed(self._can_wait))
-        self._can_wait.clear()
-        most = 1 if self._one_by_one else MOST_PER_COMMIT
-        self._one_by_one = max(0, self._one_by_one - 1)
-        letters = [self._inbox.popleft() for _ in range(min(len(self._inbox), most))]
-        self._wake = anyio.Event()
-        if self._inbox:
-            self._wake.set()
-        return letters
-
     async def _round(self) -> None:
-        letters = self._next_letters()
+        letters = self._inbox.take()
         work = self._new_work()
         self.memory.writing = True
         try:
@@ -320,50 +292,33 @@ class Engine:
         _log.error("transaction refused: %s", error)
         self._refusals += 1
         again = isinstance(error, GuardRefused) and self._refusals < MOST_REFUSALS
-        for letter in reversed(letters):
-            if isinstance(letter, CommandLetter) and not again:
-                self._refuse(letter, error)
-            else:
-                self._inbox.appendleft(letter)
+        self._inbox.put_back(letters)
+        if not again:
+            self._refuse_commands(error)
         read_back = await self.memory.read_back()
         if not again:
             self.memory.show_fault(error.message, on_disk=read_back)
             await self._rest()
         while not read_back and not self._closing:
-            self._refuse_waiting(error)
+            self._refuse_commands(error)
             await self._rest()
             read_back = await self.memory.read_back()
 
     async def _rest(self) -> None:
         """Waits a moment before another try; not while the deck is being closed."""
         if self._closing:
-            self._drop_letters()
+            self._inbox.drop()
             return
         await anyio.sleep(RETRY_SECONDS)
 
-    def _drop_letters(self) -> None:
-        """The deck closes: commands are refused, news is found again by the next supervisor."""
-        for letter in self._inbox:
-            if isinstance(letter, CommandLetter):
-                letter.answer(closed())
-            elif isinstance(letter, Found):
-                letter.done.set()
-        self._inbox.clear()
-        self._can_wait.clear()
-
-    def _refuse_waiting(self, error: BatchdeckError) -> None:
-        """Answers the commands that came meanwhile; news waits."""
-        for letter in [one for one in self._inbox if isinstance(one, CommandLetter)]:
-            self._inbox.remove(letter)
-            self._refuse(letter, error)
-
-    def _refuse(self, letter: CommandLetter, error: BatchdeckError) -> None:
-        """Refuses a command that cannot be recorded; but what is to stop stops all the same."""
-        if isinstance(letter.command, StopTurn):
-            self.dispatcher.stop(letter.command.turn)
-        elif isinstance(letter.command, StopAll):
-            self.dispatcher.stop_all()
-        letter.answer(refusal(error))
+    def _refuse_commands(self, error: BatchdeckError) -> None:
+        """Refuses what cannot be recorded now; but what is to stop stops all the same."""
+        for letter in self._inbox.take_commands():
+            if isinstance(letter.command, StopTurn):
+                self.dispatcher.stop(letter.command.turn)
+            elif isinstance(letter.command, StopAll):
+                self.dispatcher.stop_all()
+            letter.answer(refusal(error))
 
     async def _failed(self, letters: Sequence[Letter], error: Exception) -> None:
         """A fault of our own. The letter that is its cause is found by trying each alone.
@@ -371,13 +326,12 @@ class Engine:
         Where there is none, nothing new starts any more, what runs goes on, and everybody is told.
         """
         kept = survivors(letters, error)
-        self._inbox.extendleft(reversed(kept or ()))
-        self._one_by_one += len(kept or ())
+        self._inbox.put_back(kept or (), singly=True)
         if kept is None:
             await self._break(letters, error)
         while not await self.memory.read_back() and not self._closing:
             self.memory.show_fault(failed_words(error), on_disk=False)
-            self._refuse_waiting(StoreError(failed_words(error)))
+            self._refuse_commands(StoreError(failed_words(error)))
             await self._rest()
 
     async def _break(self, letters: Sequence[Letter], error: Exception) -> None:
@@ -459,7 +413,7 @@ class Engine:
     async def _audit(self) -> None:
         """Checks the invariants; what is broken is shown, told, and mended in the next round."""
         found = await self._auditor.audit(
-            self.dispatcher, self._options.dispatch, lambda: bool(self._inbox or self._can_wait)
+            self.dispatcher, self._options.dispatch, lambda: bool(self._inbox)
         )
         if found is None:
             return
