@@ -69,7 +69,6 @@ class OpenAIAgent:
     """One client per endpoint; a turn is one request, cancelled by closing its stream."""
 
     outlives = False
-    remembers = False
 
     def __init__(self) -> None:
         self._clients: dict[str, httpx.AsyncClient] = {}

@@ -99,9 +99,6 @@ class Dispatcher:
         self._abandoned = True
         self._scope.cancel()
 
-    def knows(self, kind: AgentKind) -> bool:
-        return kind in self._adapters
-
     def outlives(self, kind: AgentKind) -> bool:
         """Whether turns of such agents go on when the supervisor goes."""
         adapter = self._adapters.get(kind)

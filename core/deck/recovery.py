@@ -14,7 +14,7 @@ from batchdeck.core.deck.losing import MOST_INTERRUPTIONS
 from batchdeck.core.deck.options import DeckOptions
 from batchdeck.core.deck.reading import Reader
 from batchdeck.core.deck.state import DeckState
-from batchdeck.core.model.turn import LIVE, AttemptEnd, Turn, TurnState
+from batchdeck.core.model.turn import AttemptEnd, Turn, TurnState
 from batchdeck.core.points import reached
 
 
@@ -103,7 +103,3 @@ def _adopt(
         dispatcher.launch(turn, assignment, adopt=True)
         if turn.state is TurnState.STOPPING:
             dispatcher.stop(turn.id)
-
-
-def was_live(turn: Turn) -> bool:
-    return turn.state in LIVE

@@ -355,9 +355,6 @@ class DeckState:
 
     # -- small questions
 
-    def conversation_of(self, task: Task) -> Conversation:
-        return self.conversations[task.conversation]
-
     def blockers_of(self, task: int) -> list[Blocker]:
         """What blocks a task, or did since it was last moved to BLOCKED."""
         return [blocker for blocker in self.blockers.values() if blocker.task == task]

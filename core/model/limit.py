@@ -10,7 +10,6 @@ from batchdeck.core.model.task import Status
 
 DEFAULT_GLOBAL = 4
 DEFAULT_GLOBAL_CAP = 32
-DEFAULT_AGENT = 1
 DEFAULT_AGENT_CAP = 10
 
 GLOBAL = "global"

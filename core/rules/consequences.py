@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from batchdeck.core.model.gate import Gate, Holder
-from batchdeck.core.model.task import SETTLED
 from batchdeck.core.model.turn import MESSAGE_PRIORITY, Trigger, Turn, TurnState
 from batchdeck.core.rules.gates import evaluate, passable, shut
 from batchdeck.core.rules.order import place
@@ -116,9 +115,3 @@ def with_sequences(view: DeckView, turn: Turn) -> DeckView:
         members.sort(key=lambda other: (other.position, other.id))
         in_order[name] = tuple(other.id for other in members)
     return replace(view, in_order=in_order)
-
-
-def finished_task(view: DeckView, task: int | None) -> bool:
-    """Whether a message goes to a task whose result it cannot change any more."""
-    found = None if task is None else view.tasks.get(task)
-    return found is not None and found.status in SETTLED

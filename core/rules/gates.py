@@ -322,7 +322,3 @@ _IN_ORDER: tuple[Callable[[Turn, Standing, int], Gate | None], ...] = (
 def passable(gates: Iterable[Gate]) -> bool:
     """Whether a forced turn may pass all of these shut gates."""
     return all(gate.name in CAPACITY and gate.passable for gate in gates if not gate.open)
-
-
-def is_queued(turn: Turn) -> bool:
-    return turn.state is TurnState.QUEUED

@@ -6,14 +6,14 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 import click
 
 from batchdeck.core.batchfile.settings import Settings, read_settings
-from batchdeck.core.commands import Command, Receipt
+from batchdeck.core.commands import Command
 from batchdeck.core.doctor.finding import Finding
 from batchdeck.core.errors import BatchdeckError
 from batchdeck.core.model.event import Event
@@ -96,7 +96,6 @@ class Context:
     environment: Mapping[str, str]
     here: Path
     deck: str | None = None
-    streams: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def paths(self) -> DeckPaths:
@@ -157,7 +156,3 @@ def print_rows(rows: Sequence[Sequence[str]], header: Sequence[str]) -> None:
 def _speaks_unicode() -> bool:
     encoding = getattr(sys.stdout, "encoding", None) or "ascii"
     return encoding.lower().replace("-", "") == "utf8"
-
-
-def receipt_exit(receipt: Receipt) -> int:
-    return 0 if receipt.accepted else receipt.exit_code

@@ -14,7 +14,7 @@ from batchdeck.tui.present.cells import Cell, Tone
 from batchdeck.tui.present.ended import Ended, ended_tasks
 from batchdeck.tui.present.estimate import estimate_words
 from batchdeck.tui.present.fitting import fit, inert
-from batchdeck.tui.present.limits import slots, standing
+from batchdeck.tui.present.limits import standing
 from batchdeck.tui.present.needs import urgent_count
 from batchdeck.tui.present.scene import active_batches
 
@@ -150,8 +150,3 @@ def _needs_cell(view: DeckView, width: int) -> Cell:
     if width < _NARROW:
         return Cell(f"! {count}", Tone.NEEDS)
     return Cell(f"! {count} need{'s' if count == 1 else ''} you", Tone.NEEDS)
-
-
-def slots_words(view: DeckView) -> str:
-    """The deck's own slots, as a notice says them."""
-    return slots(view.running, effective_limit(view, GLOBAL))

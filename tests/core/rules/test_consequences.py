@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from batchdeck.core.model.gate import GateName
 from batchdeck.core.model.task import Status
 from batchdeck.core.model.turn import Trigger, TurnState
-from batchdeck.core.rules.consequences import finished_task, message_turn, would_wait
+from batchdeck.core.rules.consequences import message_turn, would_wait
 from batchdeck.core.rules.plan import starts
 from batchdeck.core.view import DeckView
 from tests.core.rules.decks import AGENTS, decks
@@ -105,17 +105,6 @@ def test_one_gate_that_cannot_be_passed_keeps_all_from_being_forced() -> None:
     assert [gate.name for gate in answer.gates] == [GateName.AGENT, GateName.FOLDER]
     assert not answer.passable
     assert len(answer.holders) == 1, "a turn that holds two gates is named once"
-
-
-def test_a_message_to_a_task_that_is_over_cannot_change_its_result() -> None:
-    build = deck()
-    done, ready = build.task("docs", "a", Status.DONE), build.task("docs", "a")
-    failed = build.task("docs", "a", Status.FAILED)
-    view = view_of(build)
-    assert finished_task(view, done.id)
-    assert finished_task(view, failed.id)
-    assert not finished_task(view, ready.id)
-    assert not finished_task(view, None)
 
 
 @settings(max_examples=80, deadline=None)
