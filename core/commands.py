@@ -91,7 +91,8 @@ class StopTurn(Command):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PutHold(Command):
-    """Stops admissions for `deck`, `batch:NAME`, `agent:NAME`, `folder:PATH` or `turn:ID`."""
+    """Stops admissions for `deck`, `batch:NAME`, `agent:NAME`, `account:NAME`, `folder:PATH` or
+    `turn:ID`."""
 
     what: str
     reason: str = ""
@@ -99,7 +100,7 @@ class PutHold(Command):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseHold(Command):
-    """Takes a hold away; for a turn, authorises it too."""
+    """Takes a hold away; for a turn, authorises it too; ends the cooldown of an account."""
 
     what: str
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from batchdeck.core.model.account import Cooldown
 from batchdeck.core.model.agent import Agent
 from batchdeck.core.model.ask import Ask
 from batchdeck.core.model.batch import Batch
@@ -142,8 +143,8 @@ class DeckView:
     """By task."""
     pulses: Mapping[int, Pulse] = field(default_factory=dict)
     """By turn, for those that run."""
-    cooldowns: Mapping[str, int] = field(default_factory=dict)
-    """Accounts that cool down, with the UTC ms at which they may be tried again."""
+    cooldowns: Mapping[str, Cooldown] = field(default_factory=dict)
+    """By account, for those that are used up."""
     budgets: Mapping[str, Spending] = field(default_factory=dict)
     """By `batch:NAME`, `agent:NAME`."""
     items: Mapping[str, ItemsStanding] = field(default_factory=dict)

@@ -9,6 +9,7 @@ from typing import Protocol
 
 import anyio
 
+from batchdeck.core.model.account import UsageLimit
 from batchdeck.core.model.agent import Agent
 from batchdeck.core.model.turn import AttemptEnd, TurnState
 
@@ -77,6 +78,8 @@ class Outcome:
     question: Question | None = None
     surroundings: str | None = None
     """The failure was of the surroundings and ends nothing: `agent` or `folder` is to be held."""
+    limited: UsageLimit | None = None
+    """The account was used up: the turn goes back to its place, and the account is closed."""
     if_lost: str = "fail"
     """What becomes of the turn where it was lost: ask, retry or fail."""
     leftovers: int = 0

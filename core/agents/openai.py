@@ -8,8 +8,10 @@ and `[DONE]` (platform.openai.com/docs/api-reference/chat-streaming).
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -20,7 +22,9 @@ from httpx_sse import EventSource, SSEError
 
 from batchdeck.core.agents.adapter import Assignment, Control, Outcome
 from batchdeck.core.agents.dialects.dialect import count
+from batchdeck.core.agents.dialects.limits import limit_from
 from batchdeck.core.executors import runner
+from batchdeck.core.model.account import UsageLimit
 from batchdeck.core.model.agent import Agent
 from batchdeck.core.model.turn import AttemptEnd, TurnState
 from batchdeck.core.private import make_private_folder, write_private
@@ -279,9 +283,32 @@ def _refused(error: ServerSaid, answer: Answer) -> Outcome:
     words = f"{status}{error.words}"
     if error.status in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN):
         return _outcome(TurnState.FAILED, answer, words, surroundings="agent")
-    if error.retry_after is not None:
-        words += f" (may be tried again in {one_line(error.retry_after, 40)} s)"
+    if error.status == httpx.codes.TOO_MANY_REQUESTS:
+        limit = limited_until(words, error.retry_after)
+        return _outcome(TurnState.FAILED, answer, words, limited=limit)
     return _failed(words, answer)
+
+
+def limited_until(words: str, retry_after: str | None) -> UsageLimit:
+    """What a 429 says: `Retry-After` in seconds or as a date (RFC 9110, 10.2.3), or its words."""
+    limit = limit_from(words)
+    if retry_after is None:
+        return limit
+    try:
+        seconds = float(retry_after)
+    except ValueError:
+        return _limited_until_date(limit, retry_after)
+    if not 0 <= seconds < math.inf:
+        return limit
+    return replace(limit, after_seconds=seconds, at_ms=None, time_of_day=None)
+
+
+def _limited_until_date(limit: UsageLimit, date: str) -> UsageLimit:
+    try:
+        at = parsedate_to_datetime(date)
+    except ValueError:
+        return limit
+    return replace(limit, at_ms=int(at.timestamp() * 1_000), after_seconds=None, time_of_day=None)
 
 
 def _stopped(answer: Answer) -> Outcome:

@@ -65,7 +65,9 @@ class Settling:
         except NoQuestion as words:
             return replace(outcome, state=TurnState.FAILED, error=str(words))
         if question is not None:
-            return replace(outcome, state=TurnState.WAITING, error=None, question=question)
+            return replace(
+                outcome, state=TurnState.WAITING, error=None, question=question, limited=None
+            )
         if code in NOT_A_PROGRAM:
             return replace(outcome, surroundings="agent")
         return outcome
@@ -76,6 +78,7 @@ class Settling:
             so_far,
             state=TurnState.FAILED,
             end=AttemptEnd.TIMED_OUT,
+            limited=None,
             error=f"timed out after {seconds:g} s",
         )
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 import anyio
 
 from batchdeck.core.clock import Clock
+from batchdeck.core.deck.accounts import next_reset_ms
 from batchdeck.core.deck.restoring import scheduler_for, state_from
 from batchdeck.core.deck.state import KEPT_ENDED, DeckState
 from batchdeck.core.model.turn import Turn, TurnState
@@ -104,7 +105,10 @@ class Memory:
 
     @property
     def next_due_ms(self) -> int | None:
-        return self._due[0][0] if self._due else None
+        reset_ms = next_reset_ms(self.state, self._clock.now_ms()) if self.state.cooldowns else None
+        if not self._due:
+            return reset_ms
+        return self._due[0][0] if reset_ms is None else min(self._due[0][0], reset_ms)
 
     def take_due(self, now_ms: int) -> Iterator[Turn]:
         """The queued turns whose time has come."""

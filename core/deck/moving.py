@@ -14,6 +14,7 @@ from batchdeck.core.deck.tasks import (
     fail_task,
     finish_batch,
     has_open_turn,
+    refresh_children,
     reopen_batch,
 )
 from batchdeck.core.deck.turns import drop_queued
@@ -30,7 +31,10 @@ def move_task(
 
     `why`: words for what that ends. `stop`: a running turn is ended although it is not done.
     """
+    was_done = task.status in COMPLETED
     task = work.set_status(task.id, status, by=by, error=why if status is Status.FAILED else None)
+    if was_done:
+        refresh_children(work, task)
     asked = open_ask_about(work, task.turn)
     if asked is not None and work.state.turns[asked.turn].state is TurnState.LOST:
         close_ask(work, asked, AskState.CANCELLED, None, by)

@@ -6,6 +6,7 @@ from typing import Any
 
 from batchdeck.core.agents.adapter import Outcome
 from batchdeck.core.deck.blocking import open_ask
+from batchdeck.core.deck.cooling import cool_down, note_end
 from batchdeck.core.deck.losing import decide_lost
 from batchdeck.core.deck.restoring import sync_holds
 from batchdeck.core.deck.stepping import take_answer
@@ -37,6 +38,11 @@ def ended(work: Work, turn_id: int, attempt: str, outcome: Outcome) -> None:
         work.keep_session(turn.conversation, outcome.session)
     if turn.state is TurnState.STOPPING and outcome.state in _NO_END:
         outcome = evolve(outcome, state=TurnState.CANCELLED)  # it is gone, as it was meant to be
+    note_end(work, turn, outcome)
+    if outcome.limited is not None and turn.state is TurnState.RUNNING:
+        requeue(work, turn)
+        cool_down(work, turn, outcome.limited)
+        return
     if outcome.surroundings is not None and turn.state is TurnState.RUNNING:
         _hold_surroundings(work, turn, outcome)
         return
@@ -66,6 +72,8 @@ def _record_attempt(work: Work, turn: Turn, attempt: str, outcome: Outcome) -> N
     )
     work.changes.add(sql.END_ATTEMPT, row)
     fields: dict[str, Any] = {"leftovers": outcome.leftovers} if outcome.leftovers else {}
+    if outcome.limited is not None and turn.state is TurnState.RUNNING:
+        fields["limited"] = True
     work.emit(
         "attempt.ended",
         turn,

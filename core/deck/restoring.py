@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from batchdeck.core.deck.accounts import shut_accounts
 from batchdeck.core.deck.admitting import (
     admitted_as_item,
     choose_items,
@@ -36,6 +37,7 @@ def state_from(stored: Stored, deck: str, keep_ended: int = KEPT_ENDED) -> DeckS
     state.holds = {hold.what: hold for hold in stored.holds}
     state.asks = {ask.id: ask for ask in stored.asks}
     state.blockers = {blocker.id: blocker for blocker in stored.blockers}
+    state.cooldowns = {one.account: one for one in stored.cooldowns}
     state.elsewhere = dict.fromkeys(stored.done_elsewhere)
     state.issue_moves = {
         task: IssueMove(event, Status(status), moved_ms)
@@ -115,6 +117,7 @@ def scheduler_for(state: DeckState, now_ms: int) -> Scheduler:
     view = state.snapshot(now_ms)
     sync_limits(scheduler, view)
     sync_holds(scheduler, view)
+    shut_accounts(state, scheduler, now_ms)
     for turn in state.turns.values():
         if turn.state in LIVE:
             scheduler.take(turn)

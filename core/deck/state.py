@@ -12,6 +12,7 @@ from batchdeck.core.deck.items import Items
 from batchdeck.core.deck.next_ids import NextIds
 from batchdeck.core.deck.tallying import Ends
 from batchdeck.core.difference import RowNews
+from batchdeck.core.model.account import Cooldown
 from batchdeck.core.model.agent import Agent
 from batchdeck.core.model.ask import Ask
 from batchdeck.core.model.batch import Batch, BatchState
@@ -62,6 +63,10 @@ class DeckState:
     places: dict[str, Folder] = field(default_factory=dict)
     """Identities of folders by path, where later steps of items may work."""
     pulses: dict[int, Pulse] = field(default_factory=dict)
+    cooldowns: dict[str, Cooldown] = field(default_factory=dict)
+    """By account."""
+    shut_agents: set[str] = field(default_factory=set)
+    """Those that the scheduler does not admit because of their account."""
     next: NextIds = field(default_factory=NextIds)
     draining: bool = False
     fault: str | None = None
@@ -329,6 +334,7 @@ class DeckState:
             elsewhere=kept("elsewhere", self.elsewhere),
             issue_moves=kept("issue_moves", self.issue_moves),
             pulses=kept("pulses", self.pulses),
+            cooldowns=kept("cooldowns", self.cooldowns),
             items={name: self._standing(items) for name, items in self.foreaches.items()},
             draining=self.draining,
             max_parallel_cap=self.max_parallel_cap,

@@ -186,6 +186,13 @@ def complete_task(work: Work, parent: Task) -> None:
         child = work.state.tasks[child_id]
         if child.status is Status.FAILED and child.error == dependency_error(parent):
             _bring_back(work, child)
+    refresh_children(work, parent)
+
+
+def refresh_children(work: Work, parent: Task) -> None:
+    """Queued turns of those that need the task wait for it exactly while it is not done."""
+    for child_id in work.state.children.get(parent.id, ()):
+        child = work.state.tasks[child_id]
         for turn in queued_turns(work, child):
             left = work.state.open_dependencies(child.depends_on)
             if left != turn.depends_on:

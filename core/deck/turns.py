@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from batchdeck.core.deck.cooling import note_attempt
 from batchdeck.core.deck.restoring import keeps_back
 from batchdeck.core.deck.work import Work
 from batchdeck.core.model.conversation import Role
@@ -80,6 +81,8 @@ def _step_behind(work: Work, turn: Turn) -> None:
 def claim(work: Work, turn: Turn, forced: tuple[str, ...] = (), by: str | None = None) -> Turn:
     """Claims a turn whose slots are taken, and moves its task to IN_PROGRESS."""
     running = work.claim(turn, forced, by)
+    if work.state.cooldowns:
+        note_attempt(work, running)
     if turn.task is not None and turn.trigger in DECIDES_TASK:
         work.set_status(turn.task, Status.IN_PROGRESS, turn=turn.id)
     return running

@@ -27,6 +27,7 @@ from batchdeck.core.store.rows import (
     STATE_CODES,
     ask_values,
     blocker_values,
+    cooldown_values,
     forced_text,
     plain,
     task_values,
@@ -63,6 +64,7 @@ class Work:
     _claimed: dict[int, Turn] = field(default_factory=dict)
     """Claimed turns as they were before."""
     _tasks: set[int] = field(default_factory=set)
+    _accounts: set[str] = field(default_factory=set)
 
     @property
     def view(self) -> DeckView:
@@ -264,6 +266,11 @@ class Work:
         for depth, key in enumerate(dict.fromkeys((folder.key, *folder.above))):
             self.changes.add(sql.INSERT_ABOVE, (row_id, key, depth))
 
+    def note_account(self, account: str) -> None:
+        """Notes that how an account stands has changed, and is to be written."""
+        self.state.touch("cooldowns")
+        self._accounts.add(account)
+
     def keep_fact(self, key: str, value: str) -> None:
         self.changes.add(sql.SAVE_FACT, (key, value))
 
@@ -318,6 +325,12 @@ class Work:
                 sql.UPDATE_TASK,
                 (str(task.status), task.turn, task.attempts, task.error, task.updated_ms, task.id),
             )
+        for account in self._accounts:
+            cooldown = self.state.cooldowns.get(account)
+            if cooldown is None:
+                self.changes.add(sql.DROP_COOLDOWN, (account,))
+            else:
+                self.changes.add(sql.SAVE_COOLDOWN, cooldown_values(cooldown))
         if self.events:
             self.changes.add(sql.INSERT_EVENTS, events_row(self.events))
         return self.changes

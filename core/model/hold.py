@@ -10,12 +10,12 @@ from batchdeck.core.text import number_in
 DECK = "deck"
 OURSELVES = "batchdeck"
 """Who holds what could not be started, or what is to be looked at first."""
-KINDS = ("batch", "agent", "folder", "turn")
+KINDS = ("batch", "agent", "account", "folder", "turn")
 
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """`what` is `deck`, `batch:NAME`, `agent:NAME`, `folder:KEY` or `turn:ID`."""
+    """`what` is `deck`, `batch:NAME`, `agent:NAME`, `account:NAME`, `folder:KEY` or `turn:ID`."""
 
     what: str
     by: str
@@ -26,7 +26,7 @@ class Hold:
 def read_hold_name(text: str | None) -> tuple[str, str]:
     """Splits what a person wrote into kind and name.
 
-    Nothing or `deck`, `#412`, `agent:NAME`, `batch:NAME`, `folder:PATH`.
+    Nothing or `deck`, `#412`, `agent:NAME`, `account:NAME`, `batch:NAME`, `folder:PATH`.
 
     Raises:
         BadInput: none of these.
@@ -40,5 +40,6 @@ def read_hold_name(text: str | None) -> tuple[str, str]:
     if colon and kind in KINDS and named:
         return kind, name
     raise BadInput(
-        f"{text!r} cannot be held. Give deck, #TURN, agent:NAME, batch:NAME or folder:PATH."
+        f"{text!r} cannot be held. Give deck, #TURN, agent:NAME, account:NAME, batch:NAME or "
+        "folder:PATH."
     )

@@ -34,6 +34,11 @@ def without(view: DeckView, ended: Collection[int]) -> DeckView:
         live=tuple(turn for turn in view.live if turn not in ended),
         waiting_turns=tuple(turn for turn in view.waiting_turns if turn not in ended),
         in_order=in_order,
+        cooldowns={
+            account: cooldown
+            for account, cooldown in view.cooldowns.items()
+            if cooldown.probe not in ended
+        },
     )
 
 

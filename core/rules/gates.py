@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from batchdeck.core.model.account import account_of
 from batchdeck.core.model.blocker import BlockerState
 from batchdeck.core.model.gate import CAPACITY, Gate, GateName, Holder
 from batchdeck.core.model.limit import (
@@ -14,6 +15,7 @@ from batchdeck.core.model.limit import (
     status_limit,
 )
 from batchdeck.core.model.turn import DECIDES_TASK, LIVE, Turn, TurnState
+from batchdeck.core.rules.cooling import tried_by
 from batchdeck.core.rules.items import CANDIDATES, stage_of
 from batchdeck.core.rules.limits import effective_limit
 from batchdeck.core.rules.standing import Standing
@@ -66,6 +68,8 @@ def _when_one_ends(holders: tuple[Holder, ...]) -> str:
 def _held(turn: Turn, standing: Standing, now_ms: int) -> Gate:
     view = standing.view
     names = ["deck", f"agent:{turn.agent}", f"turn:{turn.id}"]
+    if (agent := view.agents.get(turn.agent)) is not None:
+        names.append(f"account:{account_of(agent)}")
     if turn.batch is not None:
         names.append(f"batch:{turn.batch}")
     if turn.folder is not None:
@@ -113,18 +117,26 @@ def _cooldown(turn: Turn, standing: Standing, now_ms: int) -> Gate | None:
     agent = standing.view.agents.get(turn.agent)
     if agent is None:
         return None
-    account = agent.account or agent.name
-    until = standing.view.cooldowns.get(account)
-    if until is None:
+    account = account_of(agent)
+    cooldown = standing.view.cooldowns.get(account)
+    if cooldown is None:
         return None
-    is_open = until <= now_ms
-    words = "" if is_open else f"in {_span(until - now_ms)}"
-    return Gate(GateName.COOLDOWN, is_open, subject=account, frees=words)
+    if cooldown.until_ms > now_ms:
+        words = f"in {_span(cooldown.until_ms - now_ms)}"
+        return Gate(GateName.COOLDOWN, False, subject=account, frees=words)
+    probe = tried_by(cooldown, standing.view.turns)
+    is_open = probe is None and not standing.started(account)
+    holders = () if probe is None else _holders((probe,), standing.view)
+    words = "" if is_open else "when the turn that tries it has ended"
+    return Gate(GateName.COOLDOWN, is_open, subject=account, holders=holders, frees=words)
 
 
 def _span(milliseconds: int) -> str:
     seconds = max(1, -(-milliseconds // 1000))
-    return f"{seconds} s" if seconds < 120 else f"{seconds // 60} min"
+    if seconds < 120:
+        return f"{seconds} s"
+    minutes = seconds // 60
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
 
 
 def _not_before(turn: Turn, standing: Standing, now_ms: int) -> Gate | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 
+from batchdeck.core.model.account import account_of
 from batchdeck.core.model.limit import (
     GLOBAL,
     agent_limit,
@@ -55,6 +56,7 @@ class Standing:
         self.view = view
         self.running_by = dict(view.running_by)
         self.live = [view.turns[turn] for turn in view.live]
+        self._started: set[str] = set()
         self._items: dict[str, ItemsStanding] = {}
         self._quiesced: frozenset[str] | None = None
         self._waiting = [
@@ -64,8 +66,14 @@ class Standing:
     def start(self, turn: Turn) -> None:
         """Counts `turn` as running."""
         self.live.append(turn)
+        if self.view.cooldowns and (agent := self.view.agents.get(turn.agent)) is not None:
+            self._started.add(account_of(agent))
         for name in limit_names(turn):
             self.running_by[name] = self.running_by.get(name, 0) + 1
+
+    def started(self, account: str) -> bool:
+        """Whether a turn of an account would start by this plan."""
+        return account in self._started
 
     def used(self, name: str) -> int:
         return self.running_by.get(name, 0)

@@ -133,6 +133,11 @@ SAVE_LIMIT = (
 )
 SAVE_HOLD = "INSERT OR REPLACE INTO holds (what, by, reason, at_ms) VALUES (?, ?, ?, ?)"
 DROP_HOLD = "DELETE FROM holds WHERE what = ?"
+SAVE_COOLDOWN = (
+    "INSERT OR REPLACE INTO cooldowns (account, until_ms, since_ms, reason, windows, probe) "
+    "VALUES (?, ?, ?, ?, ?, ?)"
+)
+DROP_COOLDOWN = "DELETE FROM cooldowns WHERE account = ?"
 SAVE_FACT = "INSERT OR REPLACE INTO facts (key, value) VALUES (?, ?)"
 INSERT_COMMAND = "INSERT INTO commands (id, kind, by, at_ms, receipt) VALUES (?, ?, ?, ?, ?)"
 INSERT_EVENTS = "INSERT INTO events (last_seq, first_seq, at_ms, body) VALUES (?, ?, ?, ?)"
@@ -162,6 +167,8 @@ _BEFORE_CLAIMS = (
     SAVE_LIMIT,
     SAVE_HOLD,
     DROP_HOLD,
+    SAVE_COOLDOWN,
+    DROP_COOLDOWN,
     END_ATTEMPT,
     UPDATE_TURN,
     INSERT_TURN,

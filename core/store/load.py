@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from batchdeck.core.model.account import Cooldown
 from batchdeck.core.model.agent import Agent
 from batchdeck.core.model.ask import Ask
 from batchdeck.core.model.batch import Batch
@@ -25,6 +26,7 @@ from batchdeck.core.store import batch_rows, rows
 from batchdeck.core.store.migrate import version
 
 _OUTSIDE_SINCE = 2
+_ACCOUNTS_SINCE = 4
 _Value = TypeVar("_Value")
 
 
@@ -48,6 +50,7 @@ class Stored:
     """Those that are not spent."""
     issue_moves: dict[int, tuple[str, str, int]] = field(default_factory=dict)
     """Per task: the event of its issue that was acted upon, the status it got, and when."""
+    cooldowns: list[Cooldown] = field(default_factory=list)
     done_elsewhere: list[int] = field(default_factory=list)
     """Tasks of which the latest turn was superseded."""
     tallies: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -115,6 +118,7 @@ def _load(raw: sqlite3.Connection, ended_turns: int) -> Stored:
     asks = raw.execute("SELECT * FROM asks WHERE state = 'open' ORDER BY id")
     stored.asks = list(_read("ask", asks, rows.ask_from, stored))
     _read_outside(raw, stored)
+    _read_accounts(raw, stored)
     stored.wrote = {row[0]: write_words(row[1], row[2]) for row in _plain(raw, _WROTE, SHOWN)}
     stored.item_values = [tuple(row) for row in _plain(raw, _ITEM_VALUES)]
     stored.tallies = _tallies(raw)
@@ -141,6 +145,16 @@ def _read_outside(raw: sqlite3.Connection, stored: Stored) -> None:
         "WHERE turns.state = 9 AND tasks.status IN ('DONE', 'MERGED')"
     )
     stored.done_elsewhere = [row["id"] for row in elsewhere]
+
+
+def _read_accounts(raw: sqlite3.Connection, stored: Stored) -> None:
+    """The accounts that are used up."""
+    if version(raw) < _ACCOUNTS_SINCE:
+        return
+    cooldowns = raw.execute(
+        "SELECT account, until_ms, since_ms, reason, windows, probe FROM cooldowns"
+    )
+    stored.cooldowns = [Cooldown(*row) for row in cooldowns]
 
 
 def _read(

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict, astuple, fields
 from typing import Any
 
+from batchdeck.core.model.account import Cooldown
 from batchdeck.core.model.agent import Agent, AgentKind, PromptVia
 from batchdeck.core.model.ask import Ask, AskState
 from batchdeck.core.model.blocker import Blocker, BlockerState
@@ -307,6 +308,11 @@ def ask_from(row: sqlite3.Row) -> Ask:
 BLOCKER_COLUMNS = (
     "id task ask question state answer opened_ms opened_by answered_ms answered_by spent"
 ).split()
+
+
+def cooldown_values(cooldown: Cooldown) -> tuple[Any, ...]:
+    """In the order of the columns of `cooldowns`."""
+    return astuple(cooldown)
 
 
 def blocker_values(blocker: Blocker) -> tuple[Any, ...]:

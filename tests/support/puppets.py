@@ -10,6 +10,7 @@ from typing import Any
 import anyio
 
 from batchdeck.core.agents.adapter import Assignment, Control, Outcome, Question
+from batchdeck.core.clock import Clock
 from batchdeck.core.commands import AddBatch, Receipt
 from batchdeck.core.deck.engine import Engine
 from batchdeck.core.deck.opening import open_deck
@@ -74,6 +75,12 @@ class Puppets:
         """Waits until these turns have begun."""
         with anyio.fail_after(PATIENCE):
             while not set(turns) <= set(self.begun):
+                await self._news.wait()
+
+    async def until_begun_again(self, turn: int, times: int = 2) -> None:
+        """Waits until a turn has begun so often."""
+        with anyio.fail_after(PATIENCE):
+            while self.begun.count(turn) < times:
                 await self._news.wait()
 
     async def until_stopped(self, turn: int) -> None:
@@ -141,11 +148,14 @@ async def bench(
     folder: Path,
     puppets: Puppets | None = None,
     tracker: IssueTracker | None = None,
+    clock: Clock | None = None,
     **options: Any,
 ) -> AsyncIterator[Bench]:
     """A deck in a folder, dispatching to puppets."""
     puppets = puppets or Puppets()
     paths = DeckPaths(folder / ".batchdeck")
     adapters = {AgentKind.DEMO: puppets, AgentKind.COMMAND: puppets}
-    async with open_deck(paths, DeckOptions(**options), adapters, tracker=tracker) as deck:
+    async with open_deck(
+        paths, DeckOptions(**options), adapters, clock=clock, tracker=tracker
+    ) as deck:
         yield Bench(deck, puppets)

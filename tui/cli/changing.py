@@ -177,7 +177,7 @@ def stop(context: Context, turn: str, as_json: bool) -> None:
 @json_option
 @click.pass_obj
 def hold(context: Context, what: str, reason: str, as_json: bool) -> None:
-    """Stop admissions for the deck, #TURN, agent:NAME, batch:NAME or folder:PATH."""
+    """Stop admissions for the deck, #TURN, agent:, account: or batch:NAME, or folder:PATH."""
     command = PutHold(what=what, reason=reason, by=who(context))
     carry_out(context, command, offline=True, as_json=as_json)
 
@@ -187,7 +187,7 @@ def hold(context: Context, what: str, reason: str, as_json: bool) -> None:
 @json_option
 @click.pass_obj
 def release(context: Context, what: str, as_json: bool) -> None:
-    """Take a hold away; a turn that was not authorised is authorised by it."""
+    """Take a hold away; authorise a turn that was not; use a cooling account:NAME at once."""
     command = ReleaseHold(what=what, by=who(context))
     carry_out(context, command, offline=True, as_json=as_json)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from batchdeck.core.model.account import account_of
+from batchdeck.core.model.agent import Agent
 from batchdeck.core.model.batch import Batch, BatchState
 from batchdeck.core.model.limit import GLOBAL, agent_limit, batch_limit, status_limit
 from batchdeck.core.model.task import COMPLETED, SETTLED, Status, Task
@@ -147,9 +149,16 @@ def agent_documents(view: DeckView) -> list[dict[str, Any]]:
             "done": 0 if tally is None else tally.done,
             "failed": 0 if tally is None else tally.failed,
             "folder": view.agents[name].folder,
+            "account": account_of(view.agents[name]),
+            "cools_until_ms": _cools_until(view, view.agents[name]),
         }
         rows.append(row)
     return rows
+
+
+def _cools_until(view: DeckView, agent: Agent) -> int | None:
+    cooldown = view.cooldowns.get(account_of(agent))
+    return None if cooldown is None else cooldown.until_ms
 
 
 def task_document(view: DeckView, task: Task) -> dict[str, Any]:

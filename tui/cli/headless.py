@@ -24,6 +24,7 @@ from batchdeck.tui.cli.context import Context, LiveDeck, Opening
 from batchdeck.tui.cli.progress import Progress, progress_for
 from batchdeck.tui.cli.running import event_clock, print_lines
 from batchdeck.tui.present.ended import ended_tasks
+from batchdeck.tui.present.happenings import clock_time
 from batchdeck.tui.present.holds import what_is_held
 
 LONGEST_WORDS = 600
@@ -131,8 +132,11 @@ class _Run:
         now_ms = self._clock.now_ms()
         if starts(view, now_ms):
             return True
-        queued = (turn for turn in view.turns.values() if turn.state is TurnState.QUEUED)
-        return any(turn.not_before_ms > now_ms and turn.held_by is None for turn in queued)
+        queued = [turn for turn in view.turns.values() if turn.state is TurnState.QUEUED]
+        if any(turn.not_before_ms > now_ms and turn.held_by is None for turn in queued):
+            return True
+        ready = replace(view, cooldowns={})  # an account that cools down ends that by itself
+        return bool(view.cooldowns) and bool(starts(ready, now_ms))
 
     def _exit_code(self, view: DeckView) -> int:
         if self.signal is not None:
@@ -187,6 +191,11 @@ def _words(event: Event, view: DeckView) -> str | None:
             reason = f": {fields['reason']}" if fields.get("reason") else ""
             what = what_is_held(str(fields.get("what", "")), view)
             return f"{event.kind} {what} by {event.by}{reason}"
+        case "account.cooling":
+            until = clock_time(fields.get("until_ms") or 0)
+            return f"account {fields['account']} cools down until {until}: {fields['reason']}"
+        case "account.ready":
+            return f"account {fields['account']} may be used again"
         case "limit.changed" if fields.get("before") is not None:
             return f"limit {fields['name']} {fields['before']} → {fields['after']}"
     return None

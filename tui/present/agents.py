@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from batchdeck.core.model.account import account_of
 from batchdeck.core.model.agent import Agent
 from batchdeck.core.model.limit import agent_limit
 from batchdeck.core.rules.limits import effective_agent_limit
@@ -46,12 +47,20 @@ def _bar(tally: AgentTally, now_ms: int, most: int) -> str:
 
 def _notes(view: DeckView, agent: Agent, now_ms: int) -> list[str]:
     notes = ["held"] if f"agent:{agent.name}" in view.holds else []
-    until = view.cooldowns.get(agent.account or agent.name, 0)
-    if until > now_ms:
-        notes.append(f"cools {rough(until - now_ms)}")
+    notes += account_notes(view, account_of(agent), now_ms)
     if agent.one_at_a_time:
         notes.append("serial")
     return notes
+
+
+def account_notes(view: DeckView, account: str, now_ms: int) -> list[str]:
+    """What an agent waits for because of its account: `account held`, `cools 4 min`, `tries`."""
+    notes = ["account held"] if f"account:{account}" in view.holds else []
+    cooldown = view.cooldowns.get(account)
+    if cooldown is None:
+        return notes
+    left = cooldown.until_ms - now_ms
+    return [*notes, f"cools {rough(left)}" if left > 0 else "tries its account"]
 
 
 def _count(number: int) -> Cell:

@@ -11,6 +11,7 @@ from batchdeck.tui.present.cells import Cell, Row, Tone
 _UNSAID = frozenset({"attempt", "position"})
 """Fields for programs, which tell a person nothing."""
 
+_HOLDING = ("hold", "release", "limit.changed", "account.cooling", "account.ready")
 _FAILING = ("audit.violation", "reconcile.error")
 
 
@@ -36,6 +37,9 @@ def event_words(event: Event) -> str:
         return f"{event.fields.get('status')} · {event.fields.get('reason')} · by {event.by}"
     if event.kind in ("reconcile.error", "reconcile.started"):
         return str(event.fields.get("error") or event.fields.get("reason"))
+    if event.kind == "account.cooling":
+        until = clock_time(event.fields.get("until_ms") or 0)
+        return f"{event.fields.get('account')} again at {until} · {event.fields.get('reason')}"
     fields = {name: value for name, value in event.fields.items() if name not in _UNSAID}
     named = [event.agent] if event.agent else []
     change = _change(fields)
@@ -72,4 +76,4 @@ def _tone(event: Event) -> Tone:
         return Tone.DONE
     if event.kind.startswith("ask."):
         return Tone.NEEDS
-    return Tone.HELD if event.kind in ("hold", "release", "limit.changed") else Tone.PLAIN
+    return Tone.HELD if event.kind in _HOLDING else Tone.PLAIN

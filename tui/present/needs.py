@@ -11,6 +11,7 @@ from batchdeck.core.model.blocker import is_open
 from batchdeck.core.model.hold import OURSELVES
 from batchdeck.core.model.turn import Turn, TurnState
 from batchdeck.core.view import DeckView
+from batchdeck.tui.present.happenings import clock_time
 
 
 class NeedKind(StrEnum):
@@ -19,6 +20,7 @@ class NeedKind(StrEnum):
     BLOCKER = "blocker"
     LOST = "lost"
     HOLD = "hold"
+    COOLDOWN = "cooldown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,7 @@ class Need:
     turn: int | None = None
     ask: int | None = None
     hold: str | None = None
+    """What a release is to name."""
     blocker: int | None = None
     urgent: bool = True
     """False: a hold that a person put and knows of."""
@@ -43,6 +46,7 @@ class Need:
 def needs(view: DeckView) -> tuple[Need, ...]:
     """Everything that needs a person, the urgent first, then the oldest first."""
     found = [*_faults(view), *_asks(view), *_blockers(view), *_lost(view), *_holds(view)]
+    found += _cooldowns(view)
     return tuple(sorted(found, key=lambda need: (not need.urgent, need.since_ms, need.key)))
 
 
@@ -131,6 +135,21 @@ def _holds(view: DeckView) -> list[Need]:
             urgent=hold.by == OURSELVES,
         )
         for hold in view.holds.values()
+    ]
+
+
+def _cooldowns(view: DeckView) -> list[Need]:
+    """They end by themselves: a person need not, but can."""
+    return [
+        Need(
+            NeedKind.COOLDOWN,
+            f"cooldown:{cooldown.account}",
+            f"again at {clock_time(cooldown.until_ms)}: {cooldown.reason}",
+            cooldown.since_ms,
+            hold=f"account:{cooldown.account}",
+            urgent=False,
+        )
+        for cooldown in view.cooldowns.values()
     ]
 
 

@@ -37,6 +37,7 @@ _WORDS = {
     NeedKind.BLOCKER: "waits",
     NeedKind.LOST: "lost",
     NeedKind.HOLD: "hold",
+    NeedKind.COOLDOWN: "cools",
 }
 _SIGNS = {
     NeedKind.FAULT: "✗",
@@ -44,6 +45,7 @@ _SIGNS = {
     NeedKind.BLOCKER: "?",
     NeedKind.LOST: "!",
     NeedKind.HOLD: "‖",
+    NeedKind.COOLDOWN: "◷",
 }
 _KEYS = {
     NeedKind.FAULT: "esc back",
@@ -51,6 +53,7 @@ _KEYS = {
     NeedKind.BLOCKER: "enter answer · o open the turn · esc back",
     NeedKind.LOST: "r try it again · o open the turn · esc back",
     NeedKind.HOLD: "h release · esc back",
+    NeedKind.COOLDOWN: "h use it again at once · esc back",
 }
 
 
@@ -172,7 +175,8 @@ class NeedsScreen(LiveModal[None]):
         if need is None or need.hold is None:
             self._say("h releases a hold; this is none")
             return
-        self.deck_app.carry_out(ReleaseHold(what=need.hold), f"{need.hold} is released")
+        done = "may be used again" if need.kind is NeedKind.COOLDOWN else "is released"
+        self.deck_app.carry_out(ReleaseHold(what=need.hold), f"{need.hold} {done}")
 
     def action_retry(self) -> None:
         need = self._need

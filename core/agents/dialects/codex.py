@@ -3,79 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from batchdeck.core.agents.adapter import Outcome
 from batchdeck.core.agents.dialects.dialect import (
-    LastWords,
-    bounded,
-    count,
     failed,
     incomplete,
     part,
     read_event,
     session_id,
     succeeded,
-    total,
     word,
 )
+from batchdeck.core.agents.dialects.events import EventLines
 from batchdeck.core.model.agent import Agent
 
 
-class Codex:
+class Codex(EventLines):
     """Success is exit code 0 and a last turn that was completed; an `error` item only warns."""
 
     def __init__(self, agent: Agent) -> None:
-        self.final = False
+        super().__init__(agent)
         self._completed = False
-        self._why = ""
-        self._session: str | None = None
-        self._said = ""
-        self._tokens_in: int | None = None
-        self._tokens_out: int | None = None
-        self._noise = LastWords()
 
-    def take(self, line: bytes) -> None:
-        event = read_event(line)
-        if event is None:
-            self._noise.add(line)
-            return
+    def on_event(self, event: Mapping[str, Any]) -> None:
         match word(event, "type"):
             case "thread.started":
-                self._session = session_id(event, "thread_id")
+                self.session = session_id(event, "thread_id")
             case "turn.started":
                 self.final = self._completed = False
             case "item.completed" if word(part(event, "item"), "type") == "agent_message":
-                self._said = word(part(event, "item"), "text")
+                self.said = word(part(event, "item"), "text")
             case "error":
-                self._why = _message(word(event, "message"))
+                self.why = _message(word(event, "message"))
             case "turn.failed":
                 self.final = True
-                self._why = _message(word(part(event, "error"), "message")) or self._why
+                self.why = _message(word(part(event, "error"), "message")) or self.why
             case "turn.completed":
-                self._take_completed(part(event, "usage"))
+                self.final = self._completed = True
+                self.add_tokens(part(event, "usage"), "input_tokens", "output_tokens")
 
-    def _take_completed(self, usage: Mapping[str, Any]) -> None:
-        self.final = self._completed = True
-        self._tokens_in = total(self._tokens_in, count(usage, "input_tokens"))
-        self._tokens_out = total(self._tokens_out, count(usage, "output_tokens"))
-
-    def outcome(self, code: int) -> Outcome:
-        return replace(
-            self._verdict(code),
-            session=self._session,
-            tokens_in=self._tokens_in,
-            tokens_out=self._tokens_out,
-        )
-
-    def _verdict(self, code: int) -> Outcome:
-        text = bounded(self._said)
+    def verdict(self, code: int) -> Outcome:
         if code or (self.final and not self._completed):
-            return failed(code, text, self._why or self._noise.last())
+            return failed(code, self.text, self.why or self.last_noise)
         if not self._completed:
-            return incomplete(text, "it ended before its turn was completed")
-        return succeeded(text)
+            return incomplete(self.text, "it ended before its turn was completed")
+        return succeeded(self.text)
 
 
 def _message(text: str) -> str:

@@ -3,71 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from batchdeck.core.agents.adapter import Outcome
 from batchdeck.core.agents.dialects.dialect import (
-    LastWords,
-    bounded,
-    count,
     failed,
     incomplete,
     part,
-    read_event,
     session_id,
     succeeded,
     word,
 )
+from batchdeck.core.agents.dialects.events import EventLines
 from batchdeck.core.model.agent import Agent
 
 
-class Gemini:
+class Gemini(EventLines):
     """Success is exit code 0 and a `result` whose status is success; text comes in pieces."""
 
     def __init__(self, agent: Agent) -> None:
-        self.final = False
+        super().__init__(agent)
         self._result: Mapping[str, Any] | None = None
-        self._session: str | None = None
-        self._pieces: list[str] = []
         self._is_talking = False
-        self._noise = LastWords()
 
-    def take(self, line: bytes) -> None:
-        event = read_event(line)
-        if event is None:
-            self._noise.add(line)
-            return
+    def on_event(self, event: Mapping[str, Any]) -> None:
         speaks = event.get("type") == "message" and event.get("role") == "assistant"
         if speaks:
-            self._take_message(event)
+            goes_on = self._is_talking and bool(event.get("delta"))
+            self.said = (self.said if goes_on else "") + word(event, "content")
         elif event.get("type") == "init":
-            self._session = session_id(event, "session_id")
+            self.session = session_id(event, "session_id")
         elif event.get("type") == "result":
             self.final = True
             self._result = event
+            self.why = word(part(event, "error"), "message")
+            self.add_tokens(part(event, "stats"), "input_tokens", "output_tokens")
         self._is_talking = speaks
 
-    def _take_message(self, event: Mapping[str, Any]) -> None:
-        if not (self._is_talking and event.get("delta")):
-            self._pieces.clear()
-        self._pieces.append(word(event, "content"))
-
-    def outcome(self, code: int) -> Outcome:
-        stats = part(self._result or {}, "stats")
-        return replace(
-            self._verdict(code),
-            session=self._session,
-            tokens_in=count(stats, "input_tokens"),
-            tokens_out=count(stats, "output_tokens"),
-        )
-
-    def _verdict(self, code: int) -> Outcome:
-        text = bounded("".join(self._pieces))
-        result = self._result or {}
-        is_success = result.get("status") == "success"
+    def verdict(self, code: int) -> Outcome:
+        is_success = (self._result or {}).get("status") == "success"
         if code or (self._result is not None and not is_success):
-            return failed(code, text, word(part(result, "error"), "message") or self._noise.last())
+            return failed(code, self.text, self.why or self.last_noise)
         if not is_success:
-            return incomplete(text, "it ended without a result")
-        return succeeded(text)
+            return incomplete(self.text, "it ended without a result")
+        return succeeded(self.text)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from batchdeck.core.agents.adapter import Outcome
 from batchdeck.core.agents.dialects.dialect import LastWords, failed, incomplete, succeeded
+from batchdeck.core.agents.dialects.limits import is_notice, limit_from
 from batchdeck.core.agents.dialects.patterns import compiled
 from batchdeck.core.model.agent import Agent
 from batchdeck.core.text import decode
@@ -36,7 +38,9 @@ class Text:
         self._success.look(text)
         self._failure.look(text)
         if code:
-            return failed(code, text, self._words.last())
+            last = self._words.last()
+            limited = limit_from(last) if is_notice(last) else None
+            return replace(failed(code, text, last), limited=limited)
         if self._failure.found:
             return failed(0, text, f"the failure pattern was found: {self._failure.words}")
         if self._success.pattern and not self._success.found:

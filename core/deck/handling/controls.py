@@ -15,6 +15,7 @@ from batchdeck.core.commands import (
     StopAll,
     StopTurn,
 )
+from batchdeck.core.deck.cooling import end_cooldown
 from batchdeck.core.deck.handling.answers import answer_about_lost
 from batchdeck.core.deck.handling.finding import find_task, find_turn
 from batchdeck.core.deck.handling.foreaches import refuse_barrier, refuse_committed
@@ -29,6 +30,7 @@ from batchdeck.core.deck.tasks import (
 from batchdeck.core.deck.turns import put_hold
 from batchdeck.core.deck.work import Work
 from batchdeck.core.errors import NotFound, Refused
+from batchdeck.core.model.account import account_of
 from batchdeck.core.model.folder import Folder
 from batchdeck.core.model.hold import DECK, Hold, read_hold_name
 from batchdeck.core.model.task import Status, Task, may_move
@@ -78,7 +80,7 @@ def hold(work: Work, command: PutHold, folder: Folder | None) -> Receipt:
 
     Raises:
         BadInput: not a thing that can be held.
-        NotFound: no such agent, batch or turn.
+        NotFound: no such agent, account, batch or turn.
     """
     kind, name = read_hold_name(command.what)
     if kind == DECK:
@@ -96,6 +98,8 @@ def _check_known(work: Work, kind: str, name: str) -> None:
     if kind == "folder":
         return
     known: Collection[str] = work.state.agents if kind == "agent" else work.state.batches
+    if kind == "account":
+        known = {account_of(agent) for agent in work.state.agents.values()}
     if name not in known:
         options = ", ".join(sorted(known)) or "none"
         raise NotFound(f"There is no {kind} {name!r}. There are: {options}.")
@@ -115,6 +119,8 @@ def _hold_turn(work: Work, turn_id: int, by: str) -> Receipt:
 def release(work: Work, command: ReleaseHold, folder: Folder | None) -> Receipt:
     """Takes a hold away; a turn is authorised by it too. `folder`: its identity where it is one.
 
+    An account that is not held but cools down may be used again at once.
+
     Raises:
         NotFound: it is not held.
     """
@@ -123,14 +129,23 @@ def release(work: Work, command: ReleaseHold, folder: Folder | None) -> Receipt:
         return _release_turn(work, int(name), command.by)
     if folder is not None:
         _release_folder(work, name, folder, command.by)
+    elif kind == "account" and command.what not in work.state.holds:
+        return _end_cooldown(work, name, command.by)
     else:
         _drop_hold(work, DECK if kind == DECK else f"{kind}:{name}", command.by)
     if kind == DECK:
         work.state.banner = None
-    elif folder is None:
+    elif folder is None and name not in work.state.shut_agents:
         work.scheduler.set_closed(command.what, False)
     sync_holds(work.scheduler, work.view)
     return Receipt(accepted=True, message=f"{command.what or 'the deck'} is released")
+
+
+def _end_cooldown(work: Work, account: str, by: str) -> Receipt:
+    if account not in work.state.cooldowns:
+        raise NotFound(f"account:{account} is not held and does not cool down.")
+    end_cooldown(work, account, by)
+    return Receipt(accepted=True, message=f"account {account} may be used again")
 
 
 def _drop_hold(work: Work, what: str, by: str) -> None:

@@ -92,7 +92,7 @@ BROKEN = {
     "a rate limit": (
         error(429, '{"error": {"message": "slow down"}}', Retry_After="7"),
         TurnState.FAILED,
-        "HTTP 429: slow down (may be tried again in 7 s)",
+        "HTTP 429: slow down",
     ),
     "a fault of the server": (error(500, "oops"), TurnState.FAILED, "HTTP 500: oops"),
     "another place": (error(302, "", Location="http://127.0.0.1:1/"), TurnState.FAILED, "HTTP 302"),

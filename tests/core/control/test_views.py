@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from batchdeck.core.control.views import ROWS_PER_LINE, Mirror, lines_of
 from batchdeck.core.difference import changed_tasks, changed_turns
+from batchdeck.core.model.account import Cooldown
 from batchdeck.core.model.agent import Agent, AgentKind
 from batchdeck.core.model.ask import Ask
 from batchdeck.core.model.batch import Batch, Commit
@@ -62,7 +63,7 @@ EVERYTHING = replace(
     asks={1: Ask(1, 1, "Which?", ("a", "b"), opened_ms=3)},
     pulses={1: Pulse(3, 4, "reading")},
     issue_moves={1: IssueMove("closed", Status.DONE, 4)},
-    cooldowns={"team": 99},
+    cooldowns={"team": Cooldown("team", 99, 1, "used up", 2, 3)},
     budgets={"agent:coder": Spending(1.5, 2.0, True)},
     items={"docs": ItemsStanding(1, 2, 4, None, frozenset({5, 6}))},
     elsewhere={1: None},

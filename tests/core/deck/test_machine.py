@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import HealthCheck, settings
@@ -27,6 +28,7 @@ from batchdeck.core.commands import (
     SetStatus,
     StopTurn,
 )
+from batchdeck.core.model.account import UsageLimit
 from batchdeck.core.model.batch import OnError
 from batchdeck.core.model.spec import TaskSpec
 from batchdeck.core.model.task import Status
@@ -48,6 +50,10 @@ OUTCOMES = {
     "lost, ask": Outcome(TurnState.LOST, AttemptEnd.LOST, error="lost", if_lost="ask"),
     "lost, retry": Outcome(TurnState.LOST, AttemptEnd.LOST, error="lost", if_lost="retry"),
     "lost, fail": Outcome(TurnState.LOST, AttemptEnd.LOST, error="lost", if_lost="fail"),
+    "limited": Outcome(TurnState.FAILED, error="used up", limited=UsageLimit("used up")),
+    "limited, said": Outcome(
+        TurnState.FAILED, error="used up", limited=UsageLimit("used up", after_seconds=1)
+    ),
     "stopped": Outcome(TurnState.CANCELLED, AttemptEnd.STOPPED, exit_code=-15, error="stopped"),
 }
 task_specs = st.lists(
@@ -90,7 +96,11 @@ class Deck(RuleBasedStateMachine):
         spec = batch_spec(
             f"b{self.batches}",
             specs,
-            [demo_agent("a", 2), demo_agent("b", 1), demo_agent("c", None)],
+            [
+                replace(demo_agent("a", 2), account="team"),
+                replace(demo_agent("b", 1), account="team"),
+                demo_agent("c", None),
+            ],
             on_error=on_error,
             max_attempts=attempts,
         )
@@ -151,7 +161,10 @@ class Deck(RuleBasedStateMachine):
         ask = data.draw(st.sampled_from(sorted(self.writer.state.asks)))
         self.writer.command(AnswerAsk(ask=ask, answer=answer, by="op"))
 
-    @rule(what=st.sampled_from(("deck", "agent:a", "batch:b1")), on=st.booleans())
+    @rule(
+        what=st.sampled_from(("deck", "agent:a", "batch:b1", "account:team", "account:c")),
+        on=st.booleans(),
+    )
     def hold(self, what: str, on: bool) -> None:
         command = PutHold(what=what, by="op") if on else ReleaseHold(what=what, by="op")
         self.writer.command(command, folder=None)
@@ -211,7 +224,7 @@ class Deck(RuleBasedStateMachine):
                     turn.forced,
                 )
                 self.model.claim(turn.id, fields["attempt"], at_work)
-            elif kind == "attempt.ended" and fields["end"] == "fenced":
+            elif kind == "attempt.ended" and (fields["end"] == "fenced" or fields.get("limited")):
                 self.model.put_back(turn.id)
             elif kind == "ask.opened" and turn.id in self.model.running:
                 self.model.ask(turn.id)

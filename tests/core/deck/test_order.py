@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from batchdeck.core.commands import OnBusy, RetryTask, Send, SetLimit
+from batchdeck.core.commands import OnBusy, RetryTask, Send, SetLimit, SetStatus
 from batchdeck.core.model.spec import TaskSpec
+from batchdeck.core.model.task import Status
 from batchdeck.core.model.turn import TurnState
 from tests.support.builders import batch_spec, demo_agent
 from tests.support.puppets import bench
@@ -75,3 +76,13 @@ async def test_messages_of_a_conversation_are_served_in_order_one_at_a_time(tmp_
         for turn in (1, *(receipt.turn or 0 for receipt in sent)):
             assert here.view.live == (turn,)
             await here.end(turn)
+
+
+async def test_what_needs_a_done_task_waits_again_once_that_is_set_back(tmp_path: Path) -> None:
+    tasks = [TaskSpec("T0", "a"), TaskSpec("T1", "a"), TaskSpec("T2", "a", depends_on=("T0",))]
+    async with bench(tmp_path) as here:
+        await here.add(batch_spec("b", tasks, [demo_agent("a", 1)]))
+        await here.deck.submit(SetStatus(task="T0", status=Status.MERGED))
+        await here.until(lambda view: not view.turns[3].depends_on)
+        await here.deck.submit(SetStatus(task="T0", status=Status.READY))
+        assert here.view.turns[3].depends_on == (1,)

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from batchdeck.core.agents.adapter import Outcome
 from batchdeck.core.commands import Command, Receipt
+from batchdeck.core.deck.accounts import shut_accounts
 from batchdeck.core.deck.audit import violations
 from batchdeck.core.deck.barrier import is_ripe, judge
 from batchdeck.core.deck.committing import carry_out_verdict
@@ -88,6 +89,7 @@ class Writer:
 
     def _finish(self, work: Work) -> None:
         work.choose_items()
+        shut_accounts(self.state, self.scheduler, work.now_ms)
         while (turn := self.scheduler.next()) is not None:
             claim(work, turn)
         changes = work.close()
@@ -109,7 +111,7 @@ class Writer:
         """Memory is disk, every invariant holds, and nothing that may start waits."""
         stored = self.stored()
         assert comparable(self.state) == comparable(stored)
-        for name in ("tasks", "batches", "limits", "holds", "asks"):
+        for name in ("tasks", "batches", "limits", "holds", "asks", "cooldowns"):
             assert getattr(self.state, name) == getattr(stored, name), name
         for batch, counts in stored.task_counts.items():
             shown = {status: n for status, n in self.state.task_counts[batch].items() if n}

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 from hypothesis import strategies as st
 
+from batchdeck.core.model.account import Cooldown
 from batchdeck.core.model.hold import Hold
 from batchdeck.core.model.task import Status
 from batchdeck.core.model.turn import TurnState
@@ -16,7 +18,7 @@ AGENTS = "abc"
 BATCHES = ("x", "y")
 LANES = (Status.READY, Status.IN_PROGRESS)
 FOLDERS = (None, None, "/repo", "/repo/docs", "/repo/docs/api", "/repo2")
-HOLDS = ("deck", "agent:a", "batch:x", "folder:/repo/docs", "turn:3")
+HOLDS = ("deck", "agent:a", "account:team", "batch:x", "folder:/repo/docs", "turn:3")
 
 
 def decks() -> st.SearchStrategy[DeckView]:
@@ -29,6 +31,9 @@ def random_deck(seed: int) -> DeckView:
     build = StateBuilder(limit=dice.choice([0, 1, 2, 4, 8]))
     for agent in AGENTS:
         build.agent(agent, dice.choice([0, 1, 2, 3, None]), serial=dice.random() < 0.2)
+    team = [name for name in AGENTS if dice.random() < 0.5]
+    for name in team:
+        build.state.agents[name] = replace(build.state.agents[name], account="team")
     for batch in BATCHES:
         build.batch(batch, dice.choice([None, 0, 1, 2, 5]))
         for lane in LANES:
@@ -37,6 +42,10 @@ def random_deck(seed: int) -> DeckView:
         build.limit("attention", dice.choice([0, 1, 2]))
     for _ in range(dice.randrange(1, 20)):
         add_turn(build, dice)
+    for account in ("team", *AGENTS):
+        if dice.random() < 0.1:
+            until, probe = dice.choice([NOW - 1, NOW, NOW + 9]), dice.choice([None, 1, 2])
+            build.state.cooldowns[account] = Cooldown(account, until, NOW - 9, probe=probe)
     for what in HOLDS:
         if dice.random() < 0.1:
             build.state.holds[what] = Hold(what, "op")

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
+from batchdeck.core.model.account import Cooldown
 from batchdeck.core.model.ask import Ask
 from batchdeck.core.model.batch import Batch, Interrupt
 from batchdeck.core.model.gate import CAPACITY, Gate, GateName
@@ -15,6 +16,7 @@ from batchdeck.core.model.hold import Hold
 from batchdeck.core.model.task import Status
 from batchdeck.core.model.turn import Turn, TurnState
 from batchdeck.core.rules.gates import admissible, evaluate, passable, shut
+from batchdeck.core.rules.plan import starts
 from batchdeck.core.rules.standing import Standing
 from batchdeck.core.view import DeckView, ItemsStanding, Spending
 from tests.core.rules.decks import decks
@@ -140,9 +142,38 @@ def test_a_hard_budget_that_is_reached_shuts_and_a_soft_one_does_not(
 def test_agents_of_one_account_cool_down_together() -> None:
     build = deck()
     build.agent("c", 1, account="team")
-    gate = gate_of(GateName.COOLDOWN, build.turn("c"), build, cooldowns={"team": NOW + 30_000})
+    cools = {"team": Cooldown("team", NOW + 30_000, NOW)}
+    gate = gate_of(GateName.COOLDOWN, build.turn("c"), build, cooldowns=cools)
     assert (gate.open, gate.subject, gate.frees) == (False, "team", "in 30 s")
-    assert gate_of(GateName.COOLDOWN, build.turn("c"), build, cooldowns={"team": NOW}).open
+    over = {"team": Cooldown("team", NOW, NOW)}
+    assert gate_of(GateName.COOLDOWN, build.turn("c"), build, cooldowns=over).open
+
+
+def test_while_one_turn_tries_an_account_the_others_wait_for_it() -> None:
+    build = deck()
+    build.agent("c", 2, account="team")
+    probe = build.turn("c", state=TurnState.RUNNING, started_ms=NOW)
+    tried = {"team": Cooldown("team", NOW, NOW, probe=probe.id)}
+    gate = gate_of(GateName.COOLDOWN, build.turn("c"), build, cooldowns=tried)
+    assert not gate.open
+    assert [holder.turn for holder in gate.holders] == [probe.id]
+    assert gate.frees == "when the turn that tries it has ended"
+
+
+def test_a_plan_starts_one_turn_of_an_account_that_may_be_tried() -> None:
+    build = deck()
+    build.agent("c", 4, account="team")
+    build.state.cooldowns["team"] = Cooldown("team", NOW, NOW)
+    first, _ = build.turn("c"), build.turn("c")
+    assert starts(build.state.snapshot(NOW), NOW) == (first.id,)
+
+
+def test_a_held_account_holds_all_its_agents() -> None:
+    build = deck()
+    build.agent("c", 1, account="team")
+    build.state.holds["account:team"] = Hold("account:team", "op")
+    gate = gate_of(GateName.HOLD, build.turn("c"), build)
+    assert (gate.open, gate.subject) == (False, "account team, by op")
 
 
 @pytest.mark.parametrize(
@@ -488,7 +519,7 @@ def everything_shut() -> tuple[Turn, DeckView]:
     view = replace(
         build.state.snapshot(NOW),
         budgets={"agent:a": Spending(1, 1, True)},
-        cooldowns={"a": NOW + 1},
+        cooldowns={"a": Cooldown("a", NOW + 1, NOW)},
         items={"docs": ItemsStanding(1, 1, 1, 1)},
     )
     return turn, view
@@ -572,6 +603,8 @@ def _open(gate: Gate, turn: Turn, view: DeckView) -> tuple[Turn, DeckView]:
             return replace(turn, held_by=None, authorised=True), replace(
                 view, holds={}, draining=False
             )
+        case GateName.COOLDOWN:
+            return turn, replace(view, cooldowns={})
         case GateName.NOT_BEFORE:
             return replace(turn, not_before_ms=0), view
         case GateName.DEPENDS_ON:

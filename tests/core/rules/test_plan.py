@@ -8,6 +8,7 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from batchdeck.core.model.account import account_of
 from batchdeck.core.model.limit import GLOBAL, Limit
 from batchdeck.core.model.task import Status
 from batchdeck.core.model.turn import LIVE, Turn, TurnState
@@ -192,8 +193,20 @@ def applied(view: DeckView, started: tuple[int, ...]) -> DeckView:
         turns[turn] = replace(turns[turn], state=TurnState.RUNNING, started_ms=NOW)
         for name in limit_names(turns[turn]):
             counts[name] = counts.get(name, 0) + 1
+    cooldowns = dict(view.cooldowns)
+    for turn in started:
+        account = account_of(view.agents[turns[turn].agent])
+        if account in cooldowns:
+            cooldowns[account] = replace(cooldowns[account], probe=turn)
     live = (*view.live, *started)
-    return replace(view, turns=turns, live=live, running=len(live), running_by=counts)
+    return replace(
+        view,
+        turns=turns,
+        live=live,
+        running=len(live),
+        running_by=counts,
+        cooldowns=cooldowns,
+    )
 
 
 @settings(max_examples=120, deadline=None)
