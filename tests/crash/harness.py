@@ -23,7 +23,7 @@ from tests.crash.ledger import Findings, judge, read_ledger
 from tests.crash.workload import Workload, draw_workload
 
 COMMAND = (str(Path(sys.executable).parent / "batchdeck"),)
-STUCK_SECONDS = 12.0
+STUCK_SECONDS = 40.0
 """A supervisor that runs so long while no agent writes a line has lost something."""
 LANES = 2
 """Decks at work at once: most of a kill is waiting for the next start."""

@@ -5,7 +5,6 @@ Beside each stands a process that carries another attempt's mark: nothing unrela
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -19,11 +18,11 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from batchdeck.core.executors.executor import Ended
+from batchdeck.core.executors.executor import Ended, Launch
 from batchdeck.core.executors.local import LocalExecutor
 from batchdeck.core.model.turn import AttemptEnd
 from tests.core.executors.support import environment, launch, left, until
-from tests.core.executors.test_adoption import SUPERVISOR
+from tests.core.executors.test_adoption import start_under_a_supervisor_and_kill_it
 
 pytestmark = [pytest.mark.anyio, pytest.mark.crash]
 
@@ -129,85 +128,66 @@ def command(name: str, ready: Path, go: Path) -> tuple[str, ...]:
     return (sys.executable, "-I", "-S", "-c", code, str(ready), str(go))
 
 
-async def appears(path: Path) -> None:
-    await anyio.to_thread.run_sync(until, path.exists)
+async def begun(executor: LocalExecutor, given: Launch, ready: Path) -> None:
+    await executor.start(given)
+    await anyio.to_thread.run_sync(until, ready.exists)
+
+
+async def ended(executor: LocalExecutor, run: Path) -> AttemptEnd:
+    """How it ended; nothing is left of it then."""
+    found = await executor.wait(run)
+    assert isinstance(found, Ended)
+    assert left(run.name) == []
+    return found.record.end
 
 
 @pytest.mark.parametrize("name", ZOO)
 async def test_one_that_ends_by_itself_leaves_nothing(
     name: str, tmp_path: Path, ready: Path, go: Path
 ) -> None:
+    executor = LocalExecutor()
+    given = launch(tmp_path, "", argv=command(name, ready, go), grace_seconds=0.2)
     with bystander():
-        executor = LocalExecutor()
-        given = launch(tmp_path, "", argv=command(name, ready, go), grace_seconds=0.2)
-        await executor.start(given)
-        await appears(ready)
+        await begun(executor, given, ready)
         go.touch()
-        found = await executor.wait(given.run)
-        assert isinstance(found, Ended)
-        assert found.record.end is AttemptEnd.EXITED
-        assert left(given.run.name) == []
+        assert await ended(executor, given.run) is AttemptEnd.EXITED
 
 
 @pytest.mark.parametrize("name", ZOO)
 async def test_one_that_is_stopped_leaves_nothing(
     name: str, tmp_path: Path, ready: Path, go: Path
 ) -> None:
+    executor = LocalExecutor()
+    given = launch(tmp_path, "", argv=command(name, ready, go), grace_seconds=0.2)
     with bystander():
-        executor = LocalExecutor()
-        given = launch(tmp_path, "", argv=command(name, ready, go), grace_seconds=0.2)
-        await executor.start(given)
-        await appears(ready)
+        await begun(executor, given, ready)
         await executor.stop(given.run)
-        found = await executor.wait(given.run)
-        assert isinstance(found, Ended)
-        assert found.record.end is AttemptEnd.STOPPED
-        assert left(given.run.name) == []
+        assert await ended(executor, given.run) is AttemptEnd.STOPPED
 
 
 @pytest.mark.parametrize("name", ZOO)
 async def test_one_whose_time_is_up_leaves_nothing(
     name: str, tmp_path: Path, ready: Path, go: Path
 ) -> None:
+    executor = LocalExecutor()
+    argv = command(name, ready, go)
+    given = launch(tmp_path, "", argv=argv, grace_seconds=0.2, timeout_seconds=0.5)
     with bystander():
-        executor = LocalExecutor()
-        argv = command(name, ready, go)
-        given = launch(tmp_path, "", argv=argv, grace_seconds=0.2, timeout_seconds=0.5)
         await executor.start(given)
-        found = await executor.wait(given.run)
-        assert isinstance(found, Ended)
-        assert found.record.end is AttemptEnd.TIMED_OUT
-        assert left(given.run.name) == []
+        assert await ended(executor, given.run) is AttemptEnd.TIMED_OUT
 
 
 @pytest.mark.parametrize("name", ZOO)
 async def test_one_whose_supervisor_was_killed_is_ended_by_the_next(
     name: str, tmp_path: Path, ready: Path, go: Path
 ) -> None:
-    def start_and_kill() -> Path:
-        given = launch(tmp_path, "", argv=command(name, ready, go), grace_seconds=0.2)
-        document = {
-            "run": str(given.run),
-            "argv": given.argv,
-            "environment": dict(given.environment),
-            "folder": str(given.folder),
-            "stdin": str(given.stdin),
-            "grace_seconds": 0.2,
-        }
-        supervisor = [sys.executable, "-c", SUPERVISOR, json.dumps(document)]
-        with subprocess.Popen(supervisor, stdout=subprocess.PIPE) as process:
-            assert process.stdout is not None
-            assert process.stdout.readline() == b"started\n"
-            until(ready.exists)
-            process.kill()
-        return given.run
+    def outlive() -> Path:
+        argv = command(name, ready, go)
+        return start_under_a_supervisor_and_kill_it(tmp_path, "", argv, ready.exists)
 
     with bystander():
-        run = await anyio.to_thread.run_sync(start_and_kill)
+        run = await anyio.to_thread.run_sync(outlive)
         assert left(run.name), "it has outlived its supervisor"
         executor = LocalExecutor()
         await executor.stop(run)
-        found = await executor.wait(run)
-        assert isinstance(found, Ended)
-        assert found.record.end is AttemptEnd.STOPPED
-        assert left(run.name) == []
+        assert await ended(executor, run) is AttemptEnd.STOPPED

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
 
 import anyio.to_thread
@@ -42,8 +43,14 @@ SUPERVISOR = textwrap.dedent(
 )
 
 
-def start_under_a_supervisor_and_kill_it(tmp_path: Path, prompt: str) -> Path:
-    given = launch(tmp_path, prompt)
+def start_under_a_supervisor_and_kill_it(
+    tmp_path: Path,
+    prompt: str,
+    argv: tuple[str, ...] | None = None,
+    ready: Callable[[], object] = lambda: True,
+) -> Path:
+    """`ready`: what is waited for before the supervisor is killed."""
+    given = launch(tmp_path, prompt, argv=argv)
     document = {
         "run": str(given.run),
         "argv": given.argv,
@@ -56,6 +63,7 @@ def start_under_a_supervisor_and_kill_it(tmp_path: Path, prompt: str) -> Path:
     with subprocess.Popen(command, stdout=subprocess.PIPE) as supervisor:
         assert supervisor.stdout is not None
         assert supervisor.stdout.readline() == b"started\n"
+        until(ready)
         supervisor.kill()
     return given.run
 
