@@ -41,6 +41,8 @@ class Pulse:
     """When output last came."""
     last_line: str
     """Clean, one line."""
+    processes: int | None = None
+    """Of a turn that is being stopped: how many processes of it are left; None: not counted."""
 
 
 @dataclass(frozen=True, slots=True)

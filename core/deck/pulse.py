@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import anyio
@@ -12,7 +13,8 @@ import anyio.to_thread
 from batchdeck.core.deck.engine import Engine
 from batchdeck.core.deck.letters import Pulses
 from batchdeck.core.executors import runner
-from batchdeck.core.model.turn import Turn
+from batchdeck.core.executors.processes import marks
+from batchdeck.core.model.turn import Turn, TurnState
 from batchdeck.core.paths import DeckPaths
 from batchdeck.core.points import reached
 from batchdeck.core.text import clean_line, decode
@@ -20,12 +22,23 @@ from batchdeck.core.view import Pulse
 
 EVERY_SECONDS = 1.0
 _TAIL = 4096
+_MOST_AT_ONCE = 1 << 22
+"""Bytes of one output in which lines are counted at one look; the rest is counted later."""
+
+
+@dataclass(slots=True)
+class _Output:
+    """How far an attempt's output has been looked at."""
+
+    size: int = 0
+    counted: int = 0
+    lines: int = 0
 
 
 async def take_pulses(engine: Engine, paths: DeckPaths) -> None:
     """Looks at the output of what runs once a second, and at nothing while nothing runs."""
     known: dict[int, Pulse] = {}
-    sizes: dict[str, tuple[int, int]] = {}
+    outputs: dict[str, _Output] = {}
     revision = -1
     while True:
         view = await engine.wait_newer(revision)
@@ -39,7 +52,7 @@ async def take_pulses(engine: Engine, paths: DeckPaths) -> None:
         elif not known:
             continue
         reached("tick")
-        pulses = await anyio.to_thread.run_sync(_look, paths, running, known, sizes)
+        pulses = await anyio.to_thread.run_sync(_look, paths, running, known, outputs)
         if pulses != known:
             known = pulses
             engine.post(Pulses(dict(pulses)))
@@ -49,36 +62,39 @@ def _look(
     paths: DeckPaths,
     running: list[Turn],
     known: Mapping[int, Pulse],
-    sizes: dict[str, tuple[int, int]],
+    outputs: dict[str, _Output],
 ) -> dict[int, Pulse]:
     pulses: dict[int, Pulse] = {}
+    left = marks() if any(turn.state is TurnState.STOPPING for turn in running) else {}
     for turn in running:
         if turn.attempt is None:
             continue
-        pulse = _pulse(paths.run(turn.attempt) / runner.OUTPUT, turn.attempt, sizes)
-        if pulse is None:
-            pulse = known.get(turn.id)
+        output = outputs.setdefault(turn.attempt, _Output())
+        pulse = _pulse(paths.run(turn.attempt) / runner.OUTPUT, output) or known.get(turn.id)
+        if turn.state is TurnState.STOPPING:
+            silent = Pulse(0, turn.started_ms or 0, "")
+            pulse = replace(pulse or silent, processes=left.get(turn.attempt, 0))
         if pulse is not None:
             pulses[turn.id] = pulse
-    gone = sizes.keys() - {turn.attempt for turn in running}
-    for attempt in gone:
-        del sizes[attempt]
+    for attempt in outputs.keys() - {turn.attempt for turn in running}:
+        del outputs[attempt]
     return pulses
 
 
-def _pulse(path: Path, attempt: str, sizes: dict[str, tuple[int, int]]) -> Pulse | None:
+def _pulse(path: Path, output: _Output) -> Pulse | None:
     """The sign of life of one attempt; None where nothing is new."""
     try:
         with path.open("rb") as file:
             status = os.fstat(file.fileno())
-            size, lines = sizes.get(attempt, (0, 0))
-            if status.st_size == size:
+            if status.st_size == output.size and output.counted == output.size:
                 return None
-            file.seek(size)
-            lines += file.read(1 << 22).count(b"\n")
+            file.seek(output.counted)
+            piece = file.read(_MOST_AT_ONCE)
             file.seek(max(0, status.st_size - _TAIL))
             tail = file.read(_TAIL).rstrip(b"\n").rsplit(b"\n", 1)[-1]
     except OSError:
         return None
-    sizes[attempt] = (status.st_size, lines)
-    return Pulse(lines, status.st_mtime_ns // 1_000_000, clean_line(decode(tail), 200))
+    output.size = max(status.st_size, output.counted + len(piece))
+    output.counted += len(piece)
+    output.lines += piece.count(b"\n")
+    return Pulse(output.lines, status.st_mtime_ns // 1_000_000, clean_line(decode(tail), 200))

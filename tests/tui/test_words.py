@@ -140,6 +140,12 @@ def test_a_silent_turn_is_quiet_and_nothing_else() -> None:
     assert what(view.turns[412], Scene(view, NOW_MS)) == "quiet for 10 min: tests …"
 
 
+def test_a_turn_that_is_being_stopped_says_how_many_processes_are_left() -> None:
+    view = busy_view(pulses={412: Pulse(312, NOW_MS, "tests …", processes=3)})
+    stopping = replace(view.turns[412], state=TurnState.STOPPING)
+    assert what(stopping, Scene(view, NOW_MS)).startswith("stopping (3 left) · 312 lines")
+
+
 def test_a_forced_turn_says_what_it_passed_and_by_whom() -> None:
     view = busy_view()
     row = turn_row(view.turns[419], Scene(view, NOW_MS))

@@ -104,10 +104,11 @@ def what(turn: Turn, scene: Scene) -> str:
 
 def _doing(turn: Turn, scene: Scene) -> str:
     parts = [_forced_words(turn)] if turn.forced else []
-    if turn.state is TurnState.STOPPING:
-        parts.append("is being stopped")
     pulse = scene.view.pulses.get(turn.id)
-    if pulse is None:
+    if turn.state is TurnState.STOPPING:
+        left = None if pulse is None else pulse.processes
+        parts.append("is being stopped" if left is None else f"stopping ({left} left)")
+    if pulse is None or not pulse.lines:
         words = " · ".join([*parts, "no output yet"])
         return f"{words}: {turn.title}" if turn.title else words
     silence = scene.now_ms - pulse.at_ms
