@@ -99,7 +99,11 @@ def find_deck(option: str | None, environment: Mapping[str, str], here: Path) ->
     """
     named = option or environment.get(DECK_VARIABLE)
     if named:
-        return DeckPaths((here / named).absolute())
+        folder = (here / named).absolute()
+        inner = folder / DECK_FOLDER
+        # whoever names the project means the deck in it
+        is_project = not (folder / "deck.db").exists() and (inner / "deck.db").exists()
+        return DeckPaths(inner if is_project else folder)
     for folder in (here, *here.parents):
         candidate = folder / DECK_FOLDER
         if candidate.is_dir() and (candidate / "deck.db").exists():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import re
+from collections.abc import Iterable
 
 LINE_LIMIT = 4_000
 """Characters of one line that are worth showing."""
@@ -111,6 +113,18 @@ class LineSplitter:
 
 
 _NUMBER = re.compile(r"[0-9]{1,15}", re.ASCII)
+
+
+def counted(number: int, noun: str, several: str = "") -> str:
+    """`1 batch`, `3 batches`; without `several`, an s makes the plural."""
+    return f"{number} {noun if number == 1 else several or noun + 's'}"
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """`; did you mean coder?`, or nothing where no known name is close."""
+    by_folded = {one.casefold(): one for one in known}
+    close = difflib.get_close_matches(name.casefold(), by_folded, n=1, cutoff=0.6)
+    return f"; did you mean {by_folded[close[0]]}?" if close else ""
 
 
 def number_in(text: str) -> int | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from batchdeck.core.commands import MergeTurns, MoveTurn, RetargetTurn, SendNow
 from batchdeck.core.rules.consequences import answer_for
 from batchdeck.core.rules.reordering import Where
+from batchdeck.core.text import counted
 from batchdeck.tui.action import Standpoint
 from batchdeck.tui.deed import Deed
 from batchdeck.tui.present.block_moves import movable
@@ -59,7 +60,7 @@ def _merge(screen: ActingScreen, at: Standpoint) -> None:
 
 def _retarget(screen: ActingScreen, at: Standpoint) -> None:
     turns, app = at.chosen, screen.deck_app
-    about = f"#{turns[0].id}" if len(turns) == 1 else f"{len(turns)} turns"
+    about = f"#{turns[0].id}" if len(turns) == 1 else counted(len(turns), "turn")
 
     def then(agent: str | None) -> None:
         if agent is None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from batchdeck.core.commands import BlockTask, Command, PutHold, ReleaseHold, RetryTask, StopTurn
 from batchdeck.core.model.ask import Ask
 from batchdeck.core.model.turn import Turn, TurnState
+from batchdeck.core.text import counted
 from batchdeck.core.view import DeckView
 from batchdeck.tui.action import Focus, Standpoint
 from batchdeck.tui.deed import Deed
@@ -36,7 +37,7 @@ def stop(screen: ActingScreen, at: Standpoint) -> None:
     running = sum(turn.state is not TurnState.QUEUED for turn in turns)
     word = "Delete" if at.focus is Focus.QUEUE else "Stop"
     app.ask_first(
-        f"{word} {len(turns)} turns?",
+        f"{word} {counted(len(turns), 'turn')}?",
         f"{running} of them run; {len(turns) - running} are only queued.",
         f"{word} {len(turns)}",
         lambda: _finish(screen, [_stopping(turn) for turn in turns], "turns are stopped"),

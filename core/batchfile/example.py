@@ -92,7 +92,7 @@ tasks:
     title: Something else, at the same time
     agent: worker
     prompt: Say hello.
-    # folder: docs                # where it works; turns never share a folder
+    # folder: docs                # where it works; without one, a fresh and empty scratch folder
     # target: issue-12            # turns of one target run strictly in this order
     # priority: 0
 """

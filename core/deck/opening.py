@@ -38,6 +38,7 @@ from batchdeck.core.store.changes import DROP_HOLD, SAVE_FACT, SAVE_LIMIT, Chang
 from batchdeck.core.store.connection import Connection, open_reader, open_writer
 from batchdeck.core.store.load import Stored, load
 from batchdeck.core.store.migrate import migrate
+from batchdeck.core.text import counted
 from batchdeck.core.trackers.tracker import IssueTracker
 
 _log = logging.getLogger(__name__)
@@ -216,8 +217,9 @@ def _work_left(state: DeckState) -> int:
 def _unclean_words(state: DeckState) -> str:
     queued = state.counts.get(TurnState.QUEUED, 0)
     return (
-        f"The last supervisor of this deck did not stop in order; {state.running} turns were "
-        f"running and {queued} are queued. Nothing was started: look with batchdeck status, and "
+        f"The last supervisor of this deck did not stop in order; {counted(state.running, 'turn')} "
+        f"ran and {counted(queued, 'turn')} waited. Nothing was started: look with batchdeck "
+        "status, and "
         "go on with --auto-resume, or in the dashboard."
     )
 
@@ -228,7 +230,8 @@ def _after_unclean_stop(
     queued = state.counts.get(TurnState.QUEUED, 0)
     if not queued and not found.total:
         return
-    words = f"The last supervisor did not stop in order. {found.words} {queued} turns are queued."
+    waiting = f"{counted(queued, 'turn')} queued."
+    words = f"The last supervisor did not stop in order. {found.words} {waiting}"
     state.banner = f"{words} {state.banner}" if state.banner else words
     if options.hold_after_unclean_stop and DECK not in state.holds:
         engine.hold_at_start(Hold(DECK, OURSELVES, "the last supervisor did not stop in order"))

@@ -16,6 +16,7 @@ from batchdeck.core.deck.reading import Reader
 from batchdeck.core.deck.state import DeckState
 from batchdeck.core.model.turn import AttemptEnd, Turn, TurnState
 from batchdeck.core.points import reached
+from batchdeck.core.text import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class Found:
             (self.interrupted, "interrupted and queued again"),
         ]
         told = ", ".join(f"{number} {what}" for number, what in parts if number)
-        return f"Of {self.total} running turns: {told}."
+        return f"Of {counted(self.total, 'running turn')}: {told}."
 
 
 async def settle_attempts(

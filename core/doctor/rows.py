@@ -17,6 +17,7 @@ from batchdeck.core.executors.processes import marks
 from batchdeck.core.executors.records import evidence
 from batchdeck.core.paths import DeckPaths
 from batchdeck.core.store.load import load
+from batchdeck.core.text import counted
 
 _OVER = """
 SELECT limits.name, limits.binding, count(*) AS running FROM limits JOIN turns
@@ -60,7 +61,7 @@ def look_at_rows(
     if not supervised:
         found += _left_running(state, paths)
     if not any(one.check == "rows" for one in found):
-        found.append(fine("rows", f"{len(state.tasks)} tasks, every invariant holds"))
+        found.append(fine("rows", f"{counted(len(state.tasks), 'task')}, every invariant holds"))
     return found, state
 
 

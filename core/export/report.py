@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
 from batchdeck.core.export.record import History, Record
+from batchdeck.core.text import counted
 
 _TAIL = 40
 """Lines of output that are shown of a failure."""
@@ -65,7 +66,7 @@ def _summary(records: Sequence[Record]) -> Iterator[str]:
     statuses = Counter(record.status for record in records)
     costs = [record.cost for record in records if record.cost is not None]
     told = ", ".join(f"{number} {status}" for status, number in statuses.most_common())
-    yield f"<p><strong>{len(records)} tasks</strong>: {_text(told) or 'none'}."
+    yield f"<p><strong>{counted(len(records), 'task')}</strong>: {_text(told) or 'none'}."
     if costs:
         unknown = len(records) - len(costs)
         rest = f" ({unknown} unknown)" if unknown else ""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from batchdeck.core.errors import BadInput
 from batchdeck.core.model.task import Status
+from batchdeck.core.text import did_you_mean
 
 DEFAULT_GLOBAL = 4
 DEFAULT_GLOBAL_CAP = 32
@@ -79,8 +80,9 @@ def read_status(text: str) -> Status:
     try:
         return Status(text.strip().upper())
     except ValueError:
+        near = did_you_mean(text.strip(), Status) or "."
         raise BadInput(
-            f"{text.strip()!r} is not a status. There are: {', '.join(Status)}."
+            f"{text.strip()!r} is not a status{near} There are: {', '.join(Status)}."
         ) from None
 
 

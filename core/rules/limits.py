@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
+
 from batchdeck.core.errors import BadInput
 from batchdeck.core.model.batch import BatchState
 from batchdeck.core.model.limit import (
@@ -13,6 +15,7 @@ from batchdeck.core.model.limit import (
     read_status,
     status_limit,
 )
+from batchdeck.core.model.task import Status
 from batchdeck.core.view import DeckView
 
 UNSUPPORTED = "agent_parallelism_limit_unsupported"
@@ -57,12 +60,32 @@ def full_limit_name(view: DeckView, name: str) -> str:
         return name
     if kind == "status" and rest:
         return _full_status_name(view, rest)
+    near = _meant(view, name)
+    if near:
+        raise BadInput(f"{name!r} is not a limit; did you mean {near}?", code="not_found")
     raise BadInput(
         f"{name!r} is not a limit. There are global, batch:NAME, status:STATUS, "
         "status:BATCH/STATUS, agent:NAME, items:BATCH, items:BATCH/outstanding and "
         f"attention{_known(view, kind)}.",
         code="not_found",
     )
+
+
+def _meant(view: DeckView, name: str) -> str | None:
+    """The limit that a person may have meant: `agent:coder` for `agent:codr` or `coder`."""
+    full = [GLOBAL, ATTENTION]
+    full += [f"agent:{agent}" for agent in view.agents]
+    full += [f"batch:{batch}" for batch in view.batches]
+    full += [f"status:{status}" for status in Status] if view.batches else []
+    full += [items_limit(batch) for batch in view.items]
+    bare: dict[str, str] = {}
+    for one in full:
+        bare.setdefault(one.partition(":")[2].casefold() or one, one)
+    if ":" not in name:
+        close = get_close_matches(name.casefold(), bare, n=1, cutoff=0.7)
+        return bare[close[0]] if close else None
+    close = get_close_matches(name, full, n=1, cutoff=0.8)
+    return close[0] if close else None
 
 
 def _known(view: DeckView, kind: str) -> str:

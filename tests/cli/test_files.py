@@ -125,6 +125,26 @@ def test_a_folder_instead_of_a_file_is_refused_in_words(invoke: Invoke, space: W
     assert "batches" in invoke("check", "batches", code=2).err
 
 
+def test_what_this_machine_lacks_is_a_warning_with_its_place_and_no_fault(
+    invoke: Invoke, space: Workspace
+) -> None:
+    file = space.folder / "batch.yaml"
+    file.write_text(
+        "name: docs\nagents:\n  coder:\n    kind: command\n    command: [nosuchprogram, -p]\n"
+        "tasks:\n  - {id: T1, agent: coder, prompt: a, folder: nowhere}\n"
+    )
+    file.chmod(0o600)
+    shown = invoke("check", file, code=0).out.splitlines()
+    assert shown[0] == f"{file}: docs, 1 task, 1 agent: no fault"
+    assert shown[1].startswith(f"{file}:5:14: agents.coder.command: warning: nosuchprogram is not")
+    assert shown[2].startswith(f"{file}:7:47: tasks[0].folder: warning: there is no folder")
+    document = invoke("check", file, "--json", code=0).json
+    assert document["warnings"] == shown[1:]
+    (space.folder / "nowhere").mkdir()
+    file.write_text(file.read_text().replace("nosuchprogram", "sh"))
+    assert "warning" not in invoke("check", file, code=0).out
+
+
 # -- plan
 
 

@@ -107,3 +107,16 @@ def test_the_module_is_the_command(space: Workspace) -> None:
         check=True,
     )
     assert __version__ in done.stdout
+
+
+def test_no_sentence_in_help_is_cut_and_the_exit_codes_stand_there(invoke: Invoke) -> None:
+    shown = invoke("--help", code=0).out
+    assert "..." not in shown.partition("\n")[2]
+    assert "73  another supervisor holds the deck" in shown
+
+
+def test_help_of_limit_names_every_kind_of_limit(invoke: Invoke) -> None:
+    shown = invoke("limit", "--help", code=0).out
+    for name in ("global", "batch:NAME", "status:READY", "agent:NAME", "items:NAME", "attention"):
+        assert name in shown
+    assert "limit agent:coder=3 global=8" in shown

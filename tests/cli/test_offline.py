@@ -226,4 +226,4 @@ def test_what_was_changed_offline_is_in_force_when_the_deck_is_dispatched_again(
     for name in ("T2", "T5"):
         invoke("task", "status", name, "DONE", code=0)
     ended = space.run("resume", "--headless", code=5)
-    assert "docs completed with errors: 4 done, 1 failed" in ended.out
+    assert "docs completed with errors: 4 done · 1 failed" in ended.out

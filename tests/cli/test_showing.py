@@ -346,3 +346,40 @@ def test_a_reader_that_has_seen_enough_is_no_fault(dispatched: Workspace) -> Non
         dispatched.run("task", "add", "wide", "one more", code=0)
         assert following.wait(20) == 0
         assert following.stderr.read() == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("tasks", "--status", "RAEDY"), "'RAEDY' is not a status; did you mean READY?"),
+        (("tasks", "--batch", "dosc"), "There is no batch 'dosc'; did you mean docs?"),
+        (("queue", "list", "--agent", "wdie"), "There is no agent 'wdie'; did you mean wide?"),
+        (("limit", "agent:wdie=2"), "'agent:wdie' is not a limit; did you mean agent:wide?"),
+        (("limit", "wide=3"), "'wide' is not a limit; did you mean agent:wide?"),
+        (("limit", "ready=3"), "'ready' is not a limit; did you mean status:READY?"),
+        (("what-if", "globl=3"), "'globl' is not a limit; did you mean global?"),
+        (("send", "wdie", "hello"), "did you mean wide?"),
+    ],
+)
+def test_a_name_that_is_unknown_is_refused_with_the_nearest_one(
+    arguments: tuple[str, ...], words: str, dispatched: Workspace, invoke: Invoke
+) -> None:
+    refused = invoke(*arguments, code=2)
+    assert words in refused.err
+    assert refused.out == ""
+
+
+def test_the_project_stands_for_the_deck_in_it(dispatched: Workspace, invoke: Invoke) -> None:
+    shown = invoke("status", "--json", "--deck", dispatched.folder, code=0).json
+    assert shown["deck"] == str(dispatched.deck)
+    assert not (dispatched.folder / "deck.db").exists()
+
+
+def test_a_turn_that_is_none_says_so(dispatched: Workspace, invoke: Invoke) -> None:
+    assert "There is no turn #999, or it ended long ago." in invoke("stop", "999", code=2).err
+
+
+def test_stop_takes_a_tasks_name(dispatched: Workspace, invoke: Invoke) -> None:
+    assert "cancelled" in invoke("stop", "W3", code=0).out
+    again = invoke("stop", "docs/W3", code=1).err
+    assert "has ended already: cancelled" in again

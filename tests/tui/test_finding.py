@@ -152,3 +152,25 @@ async def test_who_comes_back_reads_what_changed_until_they_have_read_it() -> No
         assert "4 done" in screen_text(app)
         clock.move(30_000)
         await until_gone(pilot, "since you last looked")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("agent:codr", "no agent 'codr'; did you mean coder? (esc clears it)"),
+        ("status:RAEDY", "no status 'raedy'; did you mean READY? (esc clears it)"),
+        ("agnet:coder", "no field 'agnet'; did you mean agent? (esc clears it)"),
+        ("agent:writer", "no turn passes the filter (esc clears it)"),
+    ],
+)
+async def test_a_filter_that_names_what_is_not_there_says_so(text: str, words: str) -> None:
+    async with shown(StubDeck(busy_view())) as (app, pilot):
+        app.screen.set_filter(text)
+        await until_shown(pilot, words)
+
+
+async def test_help_says_what_the_columns_count() -> None:
+    async with shown(StubDeck(busy_view())) as (_, pilot):
+        await pilot.press("question_mark", *"lane")
+        await until_shown(pilot, "What the columns count")
+        await until_shown(pilot, "The status a task had when its turn was admitted")

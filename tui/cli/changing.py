@@ -27,7 +27,7 @@ from batchdeck.core.text import clean_line
 from batchdeck.core.view import DeckView
 from batchdeck.tui.cli import completing
 from batchdeck.tui.cli.context import Context, print_json
-from batchdeck.tui.cli.finding import needed_turn_number
+from batchdeck.tui.cli.finding import named_turn
 from batchdeck.tui.cli.showing import json_option
 
 
@@ -71,7 +71,7 @@ def read_assignments(changes: tuple[str, ...]) -> Iterator[tuple[str, str]]:
 
 @click.command()
 @click.argument(
-    "changes", metavar="NAME=N", nargs=-1, required=True, shell_complete=completing.limits
+    "changes", metavar="NAME=N…", nargs=-1, required=True, shell_complete=completing.limits
 )
 @json_option
 @click.pass_obj
@@ -79,8 +79,15 @@ def limit(context: Context, changes: tuple[str, ...], as_json: bool) -> None:
     """Change limits; N is a whole number from 0 (closed), or none.
 
     \b
-    Names: global, batch:NAME, status:READY (or status:BATCH/READY),
-           agent:NAME, items:BATCH, items:BATCH/outstanding, attention
+    global                 turns of the whole deck
+    batch:NAME             turns of a batch
+    status:READY           turns of that lane (status:BATCH/READY with several batches)
+    agent:NAME             turns of an agent
+    items:NAME             items of a batch's foreach at work
+    items:NAME/outstanding items of it that have begun and not ended
+    attention              turns that may wait for you
+
+    Several at once are changed all or none: limit agent:coder=3 global=8
     """
     wanted = [(name, read_limit_value(value, name)) for name, value in read_assignments(changes)]
     if len(wanted) > 1:
@@ -162,12 +169,12 @@ def send(
 
 
 @click.command()
-@click.argument("turn", shell_complete=completing.turns)
+@click.argument("turn", metavar="TURN|TASK", shell_complete=completing.tasks_and_turns)
 @json_option
 @click.pass_obj
 def stop(context: Context, turn: str, as_json: bool) -> None:
     """Cancel a queued turn, or end a running one with all its processes."""
-    command = StopTurn(turn=needed_turn_number(turn), by=who(context))
+    command = StopTurn(turn=named_turn(context, turn), by=who(context))
     carry_out(context, command, offline=False, as_json=as_json)
 
 

@@ -123,7 +123,7 @@ def gate_line(gate: Gate) -> str:
 
 @click.command("what-if")
 @click.argument(
-    "changes", metavar="NAME=N", nargs=-1, required=True, shell_complete=completing.limits
+    "changes", metavar="NAME=N…", nargs=-1, required=True, shell_complete=completing.limits
 )
 @json_option
 @click.pass_obj

@@ -9,10 +9,12 @@ import click
 
 from batchdeck.core.batchfile.example import DEFAULT_PRESET, PRESETS, example
 from batchdeck.core.batchfile.reading import read_batch
+from batchdeck.core.batchfile.surroundings import missing_here
 from batchdeck.core.errors import BadInput, NotFound
 from batchdeck.core.model.agent import AgentKind
 from batchdeck.core.model.foreach import foreach_from
 from batchdeck.core.model.spec import BatchSpec, TaskSpec
+from batchdeck.core.text import counted
 from batchdeck.tui.cli.context import Context, print_json
 from batchdeck.tui.cli.showing import json_option
 
@@ -86,7 +88,10 @@ def known_agents(context: Context) -> tuple[str, ...]:
 @json_option
 @click.pass_obj
 def check(context: Context, file: Path, as_json: bool) -> None:
-    """Check a batch file; prints FILE:LINE:COL and what is wrong, for every fault."""
+    """Check a batch file; prints FILE:LINE:COL and what is wrong, for every fault.
+
+    A program or a folder that is not there on this machine is a warning, and no fault.
+    """
     try:
         spec = read_for(context, file)
     except BadInput as error:
@@ -94,15 +99,18 @@ def check(context: Context, file: Path, as_json: bool) -> None:
             print_json({"ok": False, "error": error.code, "faults": error.message.splitlines()})
             click.get_current_context().exit(error.exit_code)
         raise
+    warnings = [str(one) for one in missing_here(file, spec, context.environment.get("PATH"))]
     missing = not_yet(spec)
     tasks, items = split_items(spec.tasks)
     if as_json:
         document = {"ok": True, "name": spec.name, "tasks": len(tasks), "items": len(items)}
-        print_json({**document, "cannot_run_yet": missing or None})
+        print_json({**document, "cannot_run_yet": missing or None, "warnings": warnings})
         return
-    many = f"{len(items)} items, " if spec.foreach is not None else ""
-    words = f"{spec.name}, {many}{len(tasks)} tasks, {len(spec.agents)} agents"
-    click.echo(f"{file}: {words}: no fault")
+    counts = [counted(len(items), "item")] if spec.foreach is not None else []
+    counts += [counted(len(tasks), "task"), counted(len(spec.agents), "agent")]
+    click.echo(f"{file}: {', '.join([spec.name, *counts])}: no fault")
+    for warning in warnings:
+        click.echo(warning)
     if missing:
         click.echo(f"This version of batchdeck cannot run it yet: {missing}.")
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from batchdeck.core.errors import Ambiguous, BadInput, NotFound
 from batchdeck.core.model.batch import BatchState
 from batchdeck.core.model.task import Task
-from batchdeck.core.text import number_in
+from batchdeck.core.text import did_you_mean, number_in
 from batchdeck.core.view import DeckView
+from batchdeck.tui.cli.context import Context
 
 
 def turn_number(name: str) -> int | None:
@@ -24,6 +27,35 @@ def needed_turn_number(name: str) -> int:
     if number is None:
         raise BadInput(f"{name!r} is not a turn; give its number, as in #412.")
     return number
+
+
+def check_known(kind: str, name: str | None, known: Iterable[str]) -> None:
+    """Refuses the name of something that is not on this deck.
+
+    Raises:
+        NotFound: with the nearest name there is.
+    """
+    names = sorted(known)
+    if name is not None and name not in names:
+        near = did_you_mean(name, names) or "."
+        listed = f" There are: {', '.join(names[:20])}." if names else ""
+        raise NotFound(f"There is no {kind} {name!r}{near}{listed}")
+
+
+def named_turn(context: Context, name: str) -> int:
+    """The number of a turn that was named by `#412`, `412`, or by its task.
+
+    Raises:
+        BadInput, NotFound, Ambiguous: it names none.
+    """
+    number = number_in(name.removeprefix("#"))
+    if number is not None:
+        return number
+    with context.look() as look:
+        task = one_task(look.view(), name)
+    if task.turn is None:
+        raise NotFound(f"{task.key} has had no turn yet.")
+    return task.turn
 
 
 def one_task(view: DeckView, name: str) -> Task:

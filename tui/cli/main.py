@@ -50,6 +50,17 @@ _COMMANDS: Mapping[str, str] = {
 """Each command with the module that holds it, in the order in which help lists them."""
 
 
+_WHOLE_SENTENCE = 400
+_CODES = """\b
+Exit codes:
+  0   done, all completed        1   failed, or cancelled
+  2   bad input, nothing changed 3   busy, or held
+  4   no supervisor              5   completed with errors
+  73  another supervisor holds the deck
+  128+n  ended by signal n
+"""
+
+
 def _deck_after() -> click.Option:
     """`--deck` after the command's name, too."""
 
@@ -82,6 +93,16 @@ class Deferred(click.Group):
             command.params.append(_deck_after())
         return command
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """As click does, with each first sentence whole."""
+        rows = []
+        for name in self.list_commands(ctx):
+            command = self.get_command(ctx, name)
+            if command is not None:
+                rows.append((name, command.get_short_help_str(_WHOLE_SENTENCE)))
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
@@ -104,6 +125,7 @@ class Deferred(click.Group):
 @click.group(
     cls=Deferred,
     invoke_without_command=True,
+    epilog=_CODES,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(__version__, prog_name="batchdeck")

@@ -27,7 +27,7 @@ from batchdeck.tui.cli import completing
 from batchdeck.tui.cli.changing import carry_out, who
 from batchdeck.tui.cli.context import Context, print_json, print_rows
 from batchdeck.tui.cli.documents import turn_document
-from batchdeck.tui.cli.finding import needed_turn_number
+from batchdeck.tui.cli.finding import check_known, needed_turn_number
 from batchdeck.tui.cli.showing import json_option
 
 TURN = click.argument("turn", metavar="TURN", shell_complete=completing.turns)
@@ -46,6 +46,7 @@ def list_queue(context: Context, agent: str | None, as_json: bool) -> None:
     """List what waits, in the order of service, and what each waits for."""
     with context.look() as look:
         view = look.view()
+    check_known("agent", agent, view.agents)
     now_ms = SystemClock().now_ms()
     turns = [view.turns[turn] for turn in service_order(view)]
     rows = []

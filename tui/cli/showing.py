@@ -13,12 +13,13 @@ import click
 
 from batchdeck.core.errors import NotFound
 from batchdeck.core.model.event import Event
+from batchdeck.core.model.limit import read_status
 from batchdeck.core.model.task import Task
 from batchdeck.core.text import clean_line, clean_text, decode
 from batchdeck.core.view import DeckView
 from batchdeck.tui.cli import completing, documents
 from batchdeck.tui.cli.context import Context, Look, print_json, print_line, print_rows
-from batchdeck.tui.cli.finding import one_task, turn_number
+from batchdeck.tui.cli.finding import check_known, one_task, turn_number
 from batchdeck.tui.present.holds import what_is_held
 
 FOLLOW_SECONDS = 0.2
@@ -141,12 +142,14 @@ def tasks(
     context: Context, wanted: str | None, batch: str | None, as_json: bool, watch: bool
 ) -> None:
     """List the tasks, in batch order."""
+    status = None if wanted is None else read_status(wanted)
 
     def document(view: DeckView) -> list[dict[str, Any]]:
+        check_known("batch", batch, view.batches)
         return [
             row
             for row in documents.task_documents(view)
-            if (wanted is None or row["status"] == wanted.upper())
+            if (status is None or row["status"] == status)
             and (batch is None or row["batch"] == batch)
         ]
 

@@ -49,3 +49,12 @@ def place_columns(columns: Sequence[Column], room: int) -> tuple[Placed, ...]:
 
 def _needed(columns: Sequence[Column], kept: Sequence[int]) -> int:
     return sum(columns[index].width for index in kept) + GAP * (len(kept) - 1)
+
+
+COLUMNS = (
+    ("lane", "The status a task had when its turn was admitted; limits on statuses count it."),
+    ("running", "Slots taken, of the limit; in the status table by lane, not by status."),
+    ("queued", "Turns that wait in that lane, or for that agent."),
+    ("now", "Tasks that have the status at this moment: what runs is IN_PROGRESS."),
+)
+"""What the numbers of the tables mean, for whoever asks."""

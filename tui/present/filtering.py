@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from batchdeck.core.model.task import Task
-from batchdeck.core.model.turn import ENDED, Turn
+from batchdeck.core.model.task import Status, Task
+from batchdeck.core.model.turn import ENDED, Turn, TurnState
+from batchdeck.core.text import did_you_mean
+from batchdeck.core.view import DeckView
 
 Field = Callable[[Turn, "Task | None"], tuple[str, ...]]
 
@@ -86,3 +88,21 @@ def _read_term(word: str, fields: Collection[str]) -> Term | None:
         # a field without its value is still being typed
         return Term(field, value, negated) if value else None
     return Term(None, bare, negated) if bare else None
+
+
+def unknown_words(filter: Filter, view: DeckView) -> str:
+    """`no agent 'codr'; did you mean coder?`: a name in a filter that nothing here has."""
+    known: dict[str, Collection[str]] = {
+        "agent": view.agents,
+        "batch": view.batches,
+        "status": [status.value for status in Status],
+        "state": [state.value for state in TurnState],
+    }
+    for term in filter.terms:
+        names = known.get(term.field or "", ())
+        if names and not any(name.lower().startswith(term.value) for name in names):
+            return f"no {term.field} {term.value!r}{did_you_mean(term.value, names)}"
+        field, colon, _ = term.value.partition(":")
+        if term.field is None and colon and (near := did_you_mean(field, FIELDS)):
+            return f"no field {field!r}{near}"
+    return ""

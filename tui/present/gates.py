@@ -8,6 +8,7 @@ from typing import NamedTuple
 from batchdeck.core.model.gate import Gate, GateName, Holder
 from batchdeck.core.model.task import Status
 from batchdeck.core.rules.order import ordinal
+from batchdeck.core.text import counted
 from batchdeck.tui.present.durations import stopwatch
 from batchdeck.tui.present.fitting import short_path
 from batchdeck.tui.present.limits import limit_words
@@ -69,7 +70,7 @@ def _conversation(gate: Gate, deck: str) -> str:
 def _in_brackets(holders: Sequence[Holder]) -> str:
     if not holders:
         return ""
-    return f" (#{holders[0].turn})" if len(holders) == 1 else f" ({len(holders)} turns)"
+    return f" (#{holders[0].turn})" if len(holders) == 1 else f" ({counted(len(holders), 'turn')})"
 
 
 def _numbers(gate: Gate) -> str:

@@ -12,6 +12,7 @@ from batchdeck.core.model.turn import Turn, TurnState
 from batchdeck.core.rules.items import Stage, stage_of
 from batchdeck.core.rules.limits import effective_limit
 from batchdeck.core.rules.quiescing import quiesced
+from batchdeck.core.text import counted
 from batchdeck.core.view import DeckView
 from batchdeck.tui.present.cells import Cell, Row, Tone
 from batchdeck.tui.present.limits import limit_cell, slots
@@ -113,7 +114,8 @@ def barrier_words(batch: Batch, left: int, view: DeckView) -> tuple[str, Tone]:
         return f"makes no sense: {batch.broken}", Tone.ALERT
     if batch.committed is not None:
         commit = batch.committed
-        return f"committed {commit.patches} values of {commit.items} items", Tone.DONE
+        values = counted(commit.patches, "value")
+        return f"committed {values} of {counted(commit.items, 'item')}", Tone.DONE
     refused = view.items[batch.name].refused
     if refused is not None:
         return refused, Tone.FAILED

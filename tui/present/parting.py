@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from batchdeck.core.model.batch import Batch
+from batchdeck.core.text import counted
 from batchdeck.core.view import DeckView
 from batchdeck.tui.leaving import cannot_go_on
 from batchdeck.tui.present.ended import ended_tasks
 from batchdeck.tui.present.fitting import inert
-from batchdeck.tui.present.plural import counted
 from batchdeck.tui.present.scene import active_batches
 
 _MOST_BATCHES = 3

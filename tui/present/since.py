@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from batchdeck.core.text import counted
 from batchdeck.core.view import DeckView
 from batchdeck.tui.present.durations import rough
 from batchdeck.tui.present.limit_change import limit_name_words
@@ -57,4 +58,4 @@ def _limits(before: DeckView, view: DeckView) -> list[str]:
         if limit.value != was.get(name)
     ]
     more = len(changed) - _MOST_LIMITS
-    return changed[:_MOST_LIMITS] + ([f"{more} more limits"] if more > 0 else [])
+    return changed[:_MOST_LIMITS] + ([counted(more, "more limit")] if more > 0 else [])

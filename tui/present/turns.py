@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from batchdeck.core.model.turn import ENDED, LIVE, Turn, TurnState
+from batchdeck.core.text import counted
 from batchdeck.tui.present.cells import Cell, Row, Tone
 from batchdeck.tui.present.durations import ago, rough, stopwatch, waited
 from batchdeck.tui.present.gates import reason_line
@@ -116,7 +117,7 @@ def _doing(turn: Turn, scene: Scene) -> str:
     if agent is not None and silence > agent.quiet_seconds * 1_000:
         parts.append(f"quiet for {rough(silence)}")
     else:
-        parts.append(f"{pulse.lines} lines, last {ago(silence)}")
+        parts.append(f"{counted(pulse.lines, 'line')}, last {ago(silence)}")
     return f"{' · '.join(parts)}: {pulse.last_line or turn.title}"
 
 

@@ -13,6 +13,7 @@ from textual.widgets import Input, Static
 
 from batchdeck.tui.action import Action, Focus
 from batchdeck.tui.actions import ACTIONS, MOVES
+from batchdeck.tui.present.columns import COLUMNS
 from batchdeck.tui.screens.live import LiveModal
 
 _GROUPS = {
@@ -73,6 +74,10 @@ class HelpScreen(LiveModal[None]):
             found = [line for line in self._lines_of(group) if wanted in line.plain.lower()]
             if found:
                 lines += [Content.styled(title, "bold"), *found, Content("")]
+        columns = [_key_line(name, words, True) for name, words in COLUMNS]
+        found = [line for line in columns if wanted in line.plain.lower()]
+        if found:
+            lines += [Content.styled("What the columns count", "bold"), *found, Content("")]
         shown = Content("\n").join(lines) if lines else Content("Nothing is called so.")
         self.query_one("#keys", Static).update(shown)
 

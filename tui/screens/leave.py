@@ -11,6 +11,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Button
 
+from batchdeck.core.text import counted
 from batchdeck.core.view import DeckView
 from batchdeck.tui.leaving import How, cannot_go_on
 from batchdeck.tui.screens.confirm import ConfirmScreen
@@ -67,7 +68,9 @@ class LeaveScreen(LiveModal[How | None]):
         elif choice == "stop_all":
             running = self.scene.view.running
             self.deck_app.open(
-                ConfirmScreen(f"Stop all {running} running turns?", "", "Stop all", yes_key="s"),
+                ConfirmScreen(
+                    f"Stop all {counted(running, 'running turn')}?", "", "Stop all", yes_key="s"
+                ),
                 self._stop_if_sure,
             )
         else:

@@ -10,7 +10,7 @@ from textual.reactive import reactive
 from batchdeck.core.model.turn import Turn
 from batchdeck.tui.present.cells import Row
 from batchdeck.tui.present.columns import ANY_WIDTH, Column
-from batchdeck.tui.present.filtering import Filter, read_filter
+from batchdeck.tui.present.filtering import Filter, read_filter, unknown_words
 from batchdeck.tui.present.scene import EMPTY_SCENE, Scene
 from batchdeck.tui.present.sorting import Sort
 from batchdeck.tui.present.turn_order import TurnOrder
@@ -97,6 +97,9 @@ class TurnTable(MarkingTable[int]):
             turn = scene.view.turns.get(turn_id)
             return () if turn is None else self._draw_turn(turn, scene)
 
+        if self.filter and not self._ids:
+            unknown = unknown_words(self.filter, scene.view)
+            self.empty_words = f"{unknown or 'no turn passes the filter'} (esc clears it)"
         self.show(self._ids, row_of)
         self._retitle()
 

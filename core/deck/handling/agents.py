@@ -17,6 +17,7 @@ from batchdeck.core.model.task import SETTLED
 from batchdeck.core.rules.limits import UNSUPPORTED
 from batchdeck.core.store import changes as sql
 from batchdeck.core.store.rows import agent_document
+from batchdeck.core.text import counted
 
 
 def same_definition(one: Agent, other: Agent) -> bool:
@@ -92,7 +93,8 @@ def remove_agent(work: Work, command: RemoveAgent) -> Receipt:
     ]
     turns = [t.id for t in work.state.turns.values() if t.agent == name and t.ended_ms is None]
     if tasks or turns:
-        raise Refused(f"{name} still has {len(tasks)} tasks and {len(turns)} turns to end.")
+        left = f"{counted(len(tasks), 'task')} and {counted(len(turns), 'turn')}"
+        raise Refused(f"{name} still has {left} to end.")
     del work.state.agents[name]
     work.state.touch("agents")
     row = (name, json.dumps(agent_document(agent)), agent.version, "removed", work.now_ms, 1)

@@ -37,6 +37,7 @@ from batchdeck.core.model.turn import TurnState
 from batchdeck.core.points import reached
 from batchdeck.core.rules.limits import effective_limit
 from batchdeck.core.store import changes as sql
+from batchdeck.core.text import counted
 
 
 def add_batch(work: Work, command: AddBatch, places: Places, known: Mapping[str, str]) -> Receipt:
@@ -101,8 +102,8 @@ def _ended_already(work: Work, spec: BatchSpec, existing: Batch) -> Receipt:
 def _added(new: list[TaskSpec]) -> str:
     items = sum(task.index is not None for task in new)
     tasks = sum(task.index is None and not task.barrier for task in new)
-    words = [f"{tasks} tasks"] if tasks or not items else []
-    return " and ".join([*words, f"{items} items"] if items else words)
+    words = [counted(tasks, "task")] if tasks or not items else []
+    return " and ".join([*words, counted(items, "item")] if items else words)
 
 
 def _batch_row(work: Work, spec: BatchSpec, existing: Batch | None) -> Batch:

@@ -39,6 +39,7 @@ from batchdeck.core.model.turn import (
     TurnState,
 )
 from batchdeck.core.store import changes as sql
+from batchdeck.core.text import counted
 
 
 def stop(work: Work, command: StopTurn) -> Receipt:
@@ -51,7 +52,7 @@ def stop(work: Work, command: StopTurn) -> Receipt:
             exit_code=1,
             turn=turn.id,
             state=turn.state,
-            message=f"#{turn.id} has already {turn.state}.",
+            message=f"#{turn.id} has ended already: {turn.state}.",
         )
     if command.only_queued and turn.state is not TurnState.QUEUED:
         raise Refused(f"#{turn.id} is {turn.state} already.", code="gone")
@@ -67,7 +68,8 @@ def stop_all(work: Work, command: StopAll) -> Receipt:
     live = [work.state.turns[turn] for turn in work.state.live]
     for turn in live:
         stop_turn(work, turn, command.by)
-    return Receipt(accepted=True, message=f"{len(live)} turns are being stopped")
+    words = counted(len(live), "turn is", "turns are")
+    return Receipt(accepted=True, message=f"{words} being stopped")
 
 
 def _hold_deck(work: Work, by: str, reason: str) -> None:

@@ -41,5 +41,5 @@ def find_turn(state: DeckState, turn_id: int) -> Turn:
     """
     turn = state.turns.get(turn_id)
     if turn is None:
-        raise NotFound(f"There is no turn #{turn_id} that has not ended long ago.")
+        raise NotFound(f"There is no turn #{turn_id}, or it ended long ago.")
     return turn

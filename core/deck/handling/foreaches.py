@@ -14,6 +14,7 @@ from batchdeck.core.model.batch import Batch
 from batchdeck.core.model.foreach import BARRIER_KEY
 from batchdeck.core.model.spec import BatchSpec, TaskSpec
 from batchdeck.core.model.task import Status, Task
+from batchdeck.core.text import counted
 
 
 def with_barrier(spec: BatchSpec) -> BatchSpec:
@@ -47,8 +48,9 @@ def check_items_may_come(existing: Batch | None, new: Sequence[TaskSpec]) -> Non
     late = [task.key for task in new if task.index is not None]
     if late:
         raise BadInput(
-            f"{existing.name}: its barrier is committed, and {len(late)} items are new "
-            f"({', '.join(late[:5])}). Nothing was changed; give the batch another name."
+            f"{existing.name}: its barrier is committed, and "
+            f"{counted(len(late), 'item is', 'items are')} new ({', '.join(late[:5])}). "
+            "Nothing was changed; give the batch another name."
         )
 
 

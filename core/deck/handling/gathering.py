@@ -11,6 +11,7 @@ from batchdeck.core.model.batch import INBOX, Batch, BatchState
 from batchdeck.core.model.evolving import evolve
 from batchdeck.core.model.task import Status, Task
 from batchdeck.core.store import changes as sql
+from batchdeck.core.text import counted
 
 
 def gather_ready(work: Work, command: GatherReady) -> Receipt:
@@ -23,7 +24,7 @@ def gather_ready(work: Work, command: GatherReady) -> Receipt:
     work.emit("batch.started", batch=batch.name, by=command.by, tasks=len(tasks))
     for position, task in enumerate(tasks):
         _move(work, task, batch.name, position)
-    words = f"{batch.name}: {len(tasks)} tasks"
+    words = f"{batch.name}: {counted(len(tasks), 'task')}"
     if left_out:
         names = ", ".join(task.name for task in left_out[:5])
         words += f"; {len(left_out)} left out, their ids being taken: {names}"

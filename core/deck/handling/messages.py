@@ -18,7 +18,7 @@ from batchdeck.core.model.turn import MESSAGE_PRIORITY, Trigger, Turn, TurnState
 from batchdeck.core.rules.consequences import BusyAnswer, message_turn, would_wait
 from batchdeck.core.rules.gates import passable
 from batchdeck.core.rules.order import ordinal, place
-from batchdeck.core.text import number_in, one_line
+from batchdeck.core.text import did_you_mean, number_in, one_line
 
 _MOST_NAMED = 4
 
@@ -129,8 +129,9 @@ def _addressee(work: Work, to: str) -> _Addressee:
         task = find_task(state, to)
     except NotFound:
         known = ", ".join(sorted(state.agents)) or "none"
+        near = did_you_mean(to, state.agents) or "."
         raise NotFound(
-            f"There is no agent, conversation or task {to!r}. Agents here: {known}."
+            f"There is no agent, conversation or task {to!r}{near} Agents here: {known}."
         ) from None
     return _Addressee(task.agent, state.conversations[task.conversation], task)
 

@@ -157,7 +157,8 @@ def test_a_batch_without_a_foreach_has_no_items_to_limit() -> None:
     ("written", "words"),
     [
         ("coder", "'coder' is not a limit"),
-        ("agent:codr", "agents here: coder, solo"),
+        ("agent:codr", "did you mean agent:coder?"),
+        ("agent:zzz", "agents here: coder, solo"),
         ("batch:x", "batches here: docs"),
         ("status:", "is not a limit"),
         ("status:x/READY", "There is no batch 'x'"),
