@@ -58,6 +58,17 @@ class Opening:
     no_input: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How a run without a screen tells what happens, and when it is over."""
+
+    as_json: bool = False
+    plain: bool = False
+    """A line for every change, and nothing that is drawn over."""
+    stays: bool = False
+    """Until it is told to go, as a dashboard does."""
+
+
 class OpenDeck(Protocol):
     def __call__(
         self, paths: DeckPaths, opening: Opening

@@ -20,14 +20,11 @@ from batchdeck.core.paths import DeckPaths
 from batchdeck.core.rules.plan import starts
 from batchdeck.core.text import clean_line
 from batchdeck.core.view import DeckView
-from batchdeck.tui.cli.context import Context, LiveDeck, Opening
+from batchdeck.tui.cli.context import Context, LiveDeck, Manner, Opening
+from batchdeck.tui.cli.lines import log_words, plain_words, standing_line, waits_for
 from batchdeck.tui.cli.progress import Progress, progress_for
 from batchdeck.tui.cli.running import event_clock, print_lines
-from batchdeck.tui.present.ended import ended_tasks
-from batchdeck.tui.present.happenings import clock_time
-from batchdeck.tui.present.holds import what_is_held
 
-LONGEST_WORDS = 600
 LOOKS_PER_SECOND = 20
 """How often what has happened meanwhile is printed."""
 
@@ -36,11 +33,12 @@ class _Run:
     """One headless run, from the first command to its exit code."""
 
     def __init__(
-        self, deck: LiveDeck, progress: Progress, *, as_json: bool, no_input: bool
+        self, deck: LiveDeck, progress: Progress, manner: Manner, *, no_input: bool
     ) -> None:
         self._deck = deck
         self._progress = progress
-        self._as_json = as_json
+        self._manner = manner
+        self._words = plain_words if manner.plain else log_words
         self._no_input = no_input
         self._stuck = False
         self._waits_for = ""
@@ -110,6 +108,9 @@ class _Run:
             return True
         if self.signal is not None:
             return True
+        if self._manner.stays:
+            self._tell_what_it_waits_for(view)
+            return False
         unfinished = any(view.batches[name].state is BatchState.RUNNING for name in self.batches)
         if unfinished and not self._no_input:
             self._tell_what_it_waits_for(view)
@@ -155,11 +156,11 @@ class _Run:
 
     async def _print_events(self) -> None:
         events, self._events = self._events, []
-        if self._as_json:
+        if self._manner.as_json:
             print_lines([(await self._whole(event)).as_json() for event in events])
             return
         view, clock = self._deck.view, event_clock()
-        lines = [clean_line(words, 300) for event in events if (words := _words(event, view))]
+        lines = [clean_line(words, 300) for event in events if (words := self._words(event, view))]
         self._progress.print([f"{clock} {line}" for line in lines])
         self._progress.show(view, self.batches)
 
@@ -170,56 +171,8 @@ class _Run:
         return (await self._deck.events(after=event.seq - 1, limit=1))[0]
 
 
-def _words(event: Event, view: DeckView) -> str | None:
-    """What a person wants to read of an event in a log; None: nothing."""
-    fields = event.fields
-    name = f"#{event.turn} {(event.task or '').partition('/')[2]}".rstrip()
-    match event.kind:
-        case "turn.claimed":
-            return f"{name} {event.agent} started"
-        case "turn.finished":
-            error = f": {fields['error']}" if fields.get("error") else ""
-            ended = ended_tasks(view, [event.batch or ""])
-            progress = f"  ({ended.words} of {ended.total})" if ended.total else ""
-            return f"{name} {fields['state']}{error}{progress}"
-        case "batch.finished":
-            state = str(fields["state"]).replace("_", " ")
-            return f"{event.batch} {state}: {ended_tasks(view, [event.batch or '']).words}"
-        case "ask.opened":
-            return f"{name} asks: {fields['question']}  (batchdeck ask answer {fields['ask']} …)"
-        case "hold" | "release" | "audit.violation":
-            reason = f": {fields['reason']}" if fields.get("reason") else ""
-            what = what_is_held(str(fields.get("what", "")), view)
-            return f"{event.kind} {what} by {event.by}{reason}"
-        case "account.cooling":
-            until = clock_time(fields.get("until_ms") or 0)
-            return f"account {fields['account']} cools down until {until}: {fields['reason']}"
-        case "account.ready":
-            return f"account {fields['account']} may be used again"
-        case "limit.changed" if fields.get("before") is not None:
-            return f"limit {fields['name']} {fields['before']} → {fields['after']}"
-    return None
-
-
-def waits_for(view: DeckView) -> str:
-    """What a person must do before anything goes on, with the commands for it."""
-    parts = [
-        f"#{ask.turn} asks something (batchdeck ask answer {ask.id} …)"
-        for ask in view.asks.values()
-    ]
-    for hold in view.holds.values():
-        reason = f": {hold.reason}" if hold.reason else ""
-        name = what_is_held(hold.what, view)
-        parts.append(f"{name} is held by {hold.by}{reason} (batchdeck release {name})")
-    held = [turn for turn in view.turns.values() if turn.held_by and turn.ended_ms is None]
-    parts += [f"#{turn.id} is held (batchdeck release '#{turn.id}')" for turn in held[:3]]
-    if not parts:
-        return ""
-    return clean_line("waits for you: " + "; ".join(parts), LONGEST_WORDS)
-
-
 async def run_headless(
-    context: Context, paths: DeckPaths, command: Command | None, opening: Opening, as_json: bool
+    context: Context, paths: DeckPaths, command: Command | None, opening: Opening, manner: Manner
 ) -> int:
     """Opens the deck, carries the command out, and dispatches to the end."""
     code: int | None = None
@@ -227,8 +180,12 @@ async def run_headless(
         opening = replace(opening, admit=command is None)
         deck = await stack.enter_async_context(context.doors.open_deck(paths, opening))
         await stack.enter_async_context(context.doors.serve(deck, paths.socket))
-        bar = stack.enter_context(progress_for(as_json, context.environment.get("TERM")))
-        run = _Run(deck, bar, as_json=as_json, no_input=opening.no_input)
+        bar = stack.enter_context(
+            progress_for(manner.as_json or manner.plain, context.environment.get("TERM"))
+        )
+        run = _Run(deck, bar, manner, no_input=opening.no_input)
+        if manner.plain:
+            click.echo(f"{event_clock()} {standing_line(deck.view)}")
         async with anyio.create_task_group() as watchers:
             watchers.start_soon(run.watch_signals)
             code = await _first_command(deck, run, command)

@@ -134,8 +134,9 @@ class Deferred(click.Group):
     metavar="DIR",
     help="The deck's folder. Default: the nearest .batchdeck/ upward from here.",
 )
+@click.option("--plain", is_flag=True, help="A line for every change instead of the dashboard.")
 @click.pass_context
-def root(ctx: click.Context, deck: str | None) -> None:
+def root(ctx: click.Context, deck: str | None, plain: bool) -> None:
     """Run batches of agents under limits, and see why each one waits.
 
     Without a command: opens the dashboard on this deck, and dispatches.
@@ -149,9 +150,11 @@ def root(ctx: click.Context, deck: str | None) -> None:
     context: Context = ctx.obj
     context.deck = deck
     if ctx.invoked_subcommand is None:
-        from batchdeck.tui.cli.running import open_dashboard
+        from batchdeck.tui.cli.running import open_dashboard, open_plain
 
-        ctx.exit(open_dashboard(context))
+        ctx.exit(open_plain(context) if plain else open_dashboard(context))
+    if plain:
+        raise BadInput("--plain goes behind the command here: run FILE --plain, attach --plain.")
 
 
 def run_command_line(doors: Doors, environment: Mapping[str, str]) -> int:

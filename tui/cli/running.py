@@ -20,7 +20,7 @@ from batchdeck.core.model.spec import BatchSpec
 from batchdeck.core.paths import DeckPaths
 from batchdeck.tui.cli import completing
 from batchdeck.tui.cli.changing import read_assignments, who
-from batchdeck.tui.cli.context import Context, Opening
+from batchdeck.tui.cli.context import Context, Manner, Opening
 from batchdeck.tui.cli.showing import json_option
 
 
@@ -42,6 +42,7 @@ from batchdeck.tui.cli.showing import json_option
 @click.option("--auto-resume", is_flag=True, help="Go on after an unclean stop without asking.")
 @click.option("--on-lost", type=click.Choice(["ask", "retry", "fail"]), default="ask")
 @click.option("--no-input", is_flag=True, help="Nobody will answer: an ask counts as failed.")
+@click.option("--plain", is_flag=True, help="A line for every change instead of the dashboard.")
 @click.option("--trust", is_flag=True, help="Approve this file's commands.")
 @json_option
 @click.pass_obj
@@ -60,13 +61,14 @@ def run(
     auto_resume: bool,
     on_lost: str,
     no_input: bool,
+    plain: bool,
     trust: bool,
     as_json: bool,
 ) -> None:
     """Add a batch, or take it up again, and dispatch it.
 
-    Opens the dashboard; with --headless, or without a terminal, prints what happens. --json prints
-    events, one a line.
+    Opens the dashboard; with --headless, or without a terminal, prints what happens. --plain prints
+    every change in a line of words, --json every event as JSON.
     """
     if (file is None) == (not all_ready):
         raise BadInput("Give a batch file, or --all-ready.")
@@ -91,7 +93,8 @@ def run(
         on_lost=on_lost,
         no_input=no_input,
     )
-    code = dispatch(context, context.paths, command, opening, headless=headless, as_json=as_json)
+    manner = Manner(as_json=as_json, plain=plain)
+    code = dispatch(context, context.paths, command, opening, manner, headless=headless or plain)
     click.get_current_context().exit(code)
 
 
@@ -151,6 +154,7 @@ def _whole(text: str | None, flag: str) -> int | None:
 @click.option("--auto-resume", is_flag=True, help="Go on after an unclean stop without asking.")
 @click.option("--on-lost", type=click.Choice(["ask", "retry", "fail"]), default="ask")
 @click.option("--no-input", is_flag=True, help="Nobody will answer: an ask counts as failed.")
+@click.option("--plain", is_flag=True, help="A line for every change instead of the dashboard.")
 @json_option
 @click.pass_obj
 def resume(
@@ -160,6 +164,7 @@ def resume(
     auto_resume: bool,
     on_lost: str,
     no_input: bool,
+    plain: bool,
     as_json: bool,
 ) -> None:
     """Take up what is unfinished, of one batch or of all."""
@@ -169,7 +174,8 @@ def resume(
         on_lost=on_lost,
         no_input=no_input,
     )
-    code = dispatch(context, context.paths, command, opening, headless=headless, as_json=as_json)
+    manner = Manner(as_json=as_json, plain=plain)
+    code = dispatch(context, context.paths, command, opening, manner, headless=headless or plain)
     click.get_current_context().exit(code)
 
 
@@ -192,7 +198,7 @@ def demo(
     paths = DeckPaths(Path(context.deck).absolute()) if context.deck else demo_deck()
     spec = demo_batch(agent_count, task_count, seed, asks=attended)
     command = AddBatch(spec=spec, by=who(context))
-    code = dispatch(context, paths, command, Opening(), headless=headless, as_json=as_json)
+    code = dispatch(context, paths, command, Opening(), Manner(as_json=as_json), headless=headless)
     played = code in (0, 1, 5) and headless
     click.get_current_context().exit(0 if played else code)
 
@@ -202,12 +208,12 @@ def dispatch(
     paths: DeckPaths,
     command: Command | None,
     opening: Opening,
+    manner: Manner,
     *,
     headless: bool,
-    as_json: bool,
 ) -> int:
     """Opens the deck and dispatches, with or without a screen; returns the exit code."""
-    if not headless and not as_json and has_terminal():
+    if not headless and not manner.as_json and has_terminal():
         from batchdeck.tui.cli.dashboard import run_dashboard
 
         return anyio.run(run_dashboard, context, paths, command, opening)
@@ -216,7 +222,7 @@ def dispatch(
     from batchdeck.tui.cli.headless import run_headless
 
     opening = _unattended(opening)
-    return anyio.run(run_headless, context, paths, command, opening, as_json)
+    return anyio.run(run_headless, context, paths, command, opening, manner)
 
 
 def _unattended(opening: Opening) -> Opening:
@@ -241,6 +247,15 @@ def open_dashboard(context: Context) -> int:
 
     opening = Opening(hold_after_unclean_stop=True)
     return anyio.run(run_dashboard, context, context.paths, None, opening)
+
+
+def open_plain(context: Context) -> int:
+    """`batchdeck --plain`: dispatches until it is told to go, with a line for every change."""
+    from batchdeck.tui.cli.headless import run_headless
+
+    opening = Opening(hold_after_unclean_stop=True)
+    manner = Manner(plain=True, stays=True)
+    return anyio.run(run_headless, context, context.paths, None, opening, manner)
 
 
 def event_clock() -> str:

@@ -518,7 +518,7 @@ async def test_what_is_committed_cannot_change_any_more(tmp_path: Path) -> None:
         refused = await here.deck.submit(RetryTask(task="item-1"))
         assert "its barrier is committed" in refused.message
         refused = await here.deck.submit(AddBatch(spec=spec(tmp_path, 3)))
-        assert "1 items are new (item-2)" in refused.message
+        assert "1 item is new (item-2)" in refused.message
     with sqlite3.connect(tmp_path / ".batchdeck" / "deck.db") as raw:
         with pytest.raises(sqlite3.IntegrityError, match="never changes"):
             raw.execute("UPDATE batches SET committed = '{}'")

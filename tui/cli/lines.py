@@ -1,0 +1,82 @@
+"""What happens on a deck, one line each: for logs, and for those who cannot see a screen."""
+
+from __future__ import annotations
+
+from batchdeck.core.model.event import Event
+from batchdeck.core.text import clean_line, counted
+from batchdeck.core.view import DeckView
+from batchdeck.tui.present.ended import ended_tasks
+from batchdeck.tui.present.happenings import clock_time, event_words
+from batchdeck.tui.present.headline import ended_at_work, held_words, mode_words
+from batchdeck.tui.present.holds import what_is_held
+
+LONGEST_WORDS = 600
+
+
+def standing_line(view: DeckView) -> str:
+    """How the deck is at this moment, in one line."""
+    ended = ended_at_work(view)
+    parts = [mode_words(view), f"{counted(view.running, 'turn')} running", f"{view.queued} queued"]
+    parts += [f"{ended.words} of {ended.total}"] if ended.total else []
+    parts += [view.banner] if view.banner else []
+    parts += ["held: batchdeck release goes on"] if held_words(view) else []
+    return clean_line(" · ".join(parts), LONGEST_WORDS)
+
+
+def plain_words(event: Event, view: DeckView) -> str:
+    """Every change in words, also those that a log leaves out."""
+    known = log_words(event, view)
+    if known is not None:
+        return known
+    about = "" if event.turn is None else f"#{event.turn}"
+    name = (event.task or "").partition("/")[2] or ("" if event.turn else event.batch or "")
+    parts = (event.kind.replace(".", " "), about, name, event_words(event))
+    return " ".join(part for part in parts if part)
+
+
+def log_words(event: Event, view: DeckView) -> str | None:
+    """What a person wants to read of an event in a log; None: nothing."""
+    fields = event.fields
+    name = f"#{event.turn} {(event.task or '').partition('/')[2]}".rstrip()
+    match event.kind:
+        case "turn.claimed":
+            return f"{name} {event.agent} started"
+        case "turn.finished":
+            error = f": {fields['error']}" if fields.get("error") else ""
+            ended = ended_tasks(view, [event.batch or ""])
+            progress = f"  ({ended.words} of {ended.total})" if ended.total else ""
+            return f"{name} {fields['state']}{error}{progress}"
+        case "batch.finished":
+            state = str(fields["state"]).replace("_", " ")
+            return f"{event.batch} {state}: {ended_tasks(view, [event.batch or '']).words}"
+        case "ask.opened":
+            return f"{name} asks: {fields['question']}  (batchdeck ask answer {fields['ask']} …)"
+        case "hold" | "release" | "audit.violation":
+            reason = f": {fields['reason']}" if fields.get("reason") else ""
+            what = what_is_held(str(fields.get("what", "")), view)
+            return f"{event.kind} {what} by {event.by}{reason}"
+        case "account.cooling":
+            until = clock_time(fields.get("until_ms") or 0)
+            return f"account {fields['account']} cools down until {until}: {fields['reason']}"
+        case "account.ready":
+            return f"account {fields['account']} may be used again"
+        case "limit.changed" if fields.get("before") is not None:
+            return f"limit {fields['name']} {fields['before']} → {fields['after']}"
+    return None
+
+
+def waits_for(view: DeckView) -> str:
+    """What a person must do before anything goes on, with the commands for it."""
+    parts = [
+        f"#{ask.turn} asks something (batchdeck ask answer {ask.id} …)"
+        for ask in view.asks.values()
+    ]
+    for hold in view.holds.values():
+        reason = f": {hold.reason}" if hold.reason else ""
+        name = what_is_held(hold.what, view)
+        parts.append(f"{name} is held by {hold.by}{reason} (batchdeck release {name})")
+    held = [turn for turn in view.turns.values() if turn.held_by and turn.ended_ms is None]
+    parts += [f"#{turn.id} is held (batchdeck release '#{turn.id}')" for turn in held[:3]]
+    if not parts:
+        return ""
+    return clean_line("waits for you: " + "; ".join(parts), LONGEST_WORDS)
