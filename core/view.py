@@ -10,6 +10,7 @@ from batchdeck.core.model.agent import Agent
 from batchdeck.core.model.ask import Ask
 from batchdeck.core.model.batch import Batch
 from batchdeck.core.model.blocker import Blocker
+from batchdeck.core.model.budget import Spent
 from batchdeck.core.model.hold import Hold
 from batchdeck.core.model.issue import TrackerStanding
 from batchdeck.core.model.limit import DEFAULT_AGENT_CAP, DEFAULT_GLOBAL_CAP, Limit
@@ -62,6 +63,8 @@ class Spending:
     used: float
     limit: float
     hard: bool
+    unknown: int = 0
+    """Attempts of which nobody knows what they used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +151,9 @@ class DeckView:
     cooldowns: Mapping[str, Cooldown] = field(default_factory=dict)
     """By account, for those that are used up."""
     budgets: Mapping[str, Spending] = field(default_factory=dict)
-    """By `batch:NAME`, `agent:NAME`."""
+    """By `batch:NAME` (tokens) and `batch:NAME/money`."""
+    spent: Mapping[str, Spent] = field(default_factory=dict)
+    """By `batch:NAME` and `agent:NAME`, kept by the writer and never recounted."""
     items: Mapping[str, ItemsStanding] = field(default_factory=dict)
     """By batch, for those with a foreach."""
     draining: bool = False

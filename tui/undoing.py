@@ -123,8 +123,8 @@ def _hold_again(command: ReleaseHold, view: DeckView) -> Undo | None:
     if command.what.startswith("folder:"):
         return None  # its key in the view is not the path that a hold is put by
     hold = view.holds.get(command.what)
-    if hold is None and command.what.startswith("account:"):
-        return None  # it cooled down: a hold would be something else
+    if hold is None and command.what.startswith(("account:", "budget:")):
+        return None  # a hold would be something else
     reason = "" if hold is None else hold.reason
     return Undo(
         (PutHold(what=command.what, reason=reason),), f"{_held(command.what)} is held again"

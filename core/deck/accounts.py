@@ -1,21 +1,29 @@
-"""Which agents may not start anything because of their account, for the scheduler."""
+"""What may not start because of an account or a budget, for the scheduler."""
 
 from __future__ import annotations
 
 from batchdeck.core.deck.scheduler import Scheduler
 from batchdeck.core.deck.state import DeckState
 from batchdeck.core.model.account import account_of
+from batchdeck.core.rules.budgets import closed_batches
 from batchdeck.core.rules.cooling import admits_probe
+from batchdeck.core.rules.quiescing import quiesced
 
 
-def shut_accounts(state: DeckState, scheduler: Scheduler, now_ms: int) -> None:
-    """Closes the agents whose account is held or cools down, and opens those that were closed
-    for that and are no longer."""
+def shut_spent(state: DeckState, scheduler: Scheduler, now_ms: int) -> None:
+    """Closes the agents whose account is held or cools down and the batches whose budget is used
+    up, and opens those that were closed for that and are no longer."""
     shut = _shut_agents(state, now_ms)
-    for name in shut ^ state.shut_agents:
-        slot = f"agent:{name}"
-        scheduler.set_closed(slot, name in shut or slot in state.holds)
-    state.shut_agents = shut
+    if state.budgets:
+        shut |= {f"batch:{name}" for name in closed_batches(state.budgets)}
+    if shut == state.shut:
+        return
+    changed, state.shut = shut ^ state.shut, shut
+    waiting = {
+        f"batch:{name}" for name in quiesced(state.asks.values(), state.turns, state.batches)
+    }
+    for slot in changed:
+        scheduler.set_closed(slot, slot in shut or slot in state.holds or slot in waiting)
 
 
 def _shut_agents(state: DeckState, now_ms: int) -> set[str]:
@@ -25,7 +33,8 @@ def _shut_agents(state: DeckState, now_ms: int) -> set[str]:
             closed.add(cooldown.account)
     if not closed:
         return set()
-    return {agent.name for agent in state.agents.values() if account_of(agent) in closed}
+    agents = state.agents.values()
+    return {f"agent:{agent.name}" for agent in agents if account_of(agent) in closed}
 
 
 def next_reset_ms(state: DeckState, now_ms: int) -> int | None:

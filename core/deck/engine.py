@@ -12,7 +12,7 @@ import anyio
 from batchdeck.core.agents.adapter import Assignment
 from batchdeck.core.clock import Clock
 from batchdeck.core.commands import Command, Receipt, Reconcile, StopAll, StopTurn
-from batchdeck.core.deck.accounts import shut_accounts
+from batchdeck.core.deck.accounts import shut_spent
 from batchdeck.core.deck.answering import Answers, closed, refusal
 from batchdeck.core.deck.auditing import Auditor
 from batchdeck.core.deck.carrying import carry_out_letters
@@ -231,7 +231,7 @@ class Engine:
             for turn in self.memory.take_due(work.now_ms):
                 work.refresh(turn)
             work.choose_items()
-            shut_accounts(work.state, work.scheduler, work.now_ms)
+            shut_spent(work.state, work.scheduler, work.now_ms)
             self._admit(work)
             await self._save(work)
         except BatchdeckError as error:

@@ -9,6 +9,7 @@ from batchdeck.core.deck.blocking import open_ask
 from batchdeck.core.deck.cooling import cool_down, note_end
 from batchdeck.core.deck.losing import decide_lost
 from batchdeck.core.deck.restoring import sync_holds
+from batchdeck.core.deck.spending import spend
 from batchdeck.core.deck.stepping import take_answer
 from batchdeck.core.deck.tasks import STOPPED_BY, decide_task
 from batchdeck.core.deck.turns import put_hold, refresh_next, requeue
@@ -71,9 +72,14 @@ def _record_attempt(work: Work, turn: Turn, attempt: str, outcome: Outcome) -> N
         attempt,
     )
     work.changes.add(sql.END_ATTEMPT, row)
+    spend(work, turn, outcome)
     fields: dict[str, Any] = {"leftovers": outcome.leftovers} if outcome.leftovers else {}
     if outcome.limited is not None and turn.state is TurnState.RUNNING:
         fields["limited"] = True
+    if None not in (outcome.tokens_in, outcome.tokens_out):
+        fields |= {"tokens_in": outcome.tokens_in, "tokens_out": outcome.tokens_out}
+    if outcome.cost is not None:
+        fields["cost"] = outcome.cost
     work.emit(
         "attempt.ended",
         turn,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from batchdeck.core.deck.accounts import shut_accounts
+from batchdeck.core.deck.accounts import shut_spent
 from batchdeck.core.deck.admitting import (
     admitted_as_item,
     choose_items,
     know_foreaches,
     restore_items,
 )
+from batchdeck.core.deck.budgeting import stand_budgets
 from batchdeck.core.deck.scheduler import Scheduler
 from batchdeck.core.deck.state import KEPT_ENDED, DeckState
 from batchdeck.core.model.batch import Interrupt
@@ -22,6 +23,7 @@ from batchdeck.core.model.turn import (
     Turn,
     TurnState,
 )
+from batchdeck.core.rules.budgets import closed_batches
 from batchdeck.core.rules.limits import effective_agent_limit, effective_limit
 from batchdeck.core.rules.quiescing import quiesced
 from batchdeck.core.store.load import Stored
@@ -38,6 +40,10 @@ def state_from(stored: Stored, deck: str, keep_ended: int = KEPT_ENDED) -> DeckS
     state.asks = {ask.id: ask for ask in stored.asks}
     state.blockers = {blocker.id: blocker for blocker in stored.blockers}
     state.cooldowns = {one.account: one for one in stored.cooldowns}
+    state.spent = dict(stored.spent)
+    state.budgets_of = {budget.batch: budget for budget in stored.budgets}
+    for name in state.budgets_of:
+        stand_budgets(state, name)
     state.elsewhere = dict.fromkeys(stored.done_elsewhere)
     state.issue_moves = {
         task: IssueMove(event, Status(status), moved_ms)
@@ -117,7 +123,7 @@ def scheduler_for(state: DeckState, now_ms: int) -> Scheduler:
     view = state.snapshot(now_ms)
     sync_limits(scheduler, view)
     sync_holds(scheduler, view)
-    shut_accounts(state, scheduler, now_ms)
+    shut_spent(state, scheduler, now_ms)
     for turn in state.turns.values():
         if turn.state in LIVE:
             scheduler.take(turn)
@@ -143,11 +149,13 @@ def sync_holds(scheduler: Scheduler, view: DeckView) -> None:
     attention = effective_limit(view, "attention")
     overloaded = attention is not None and view.waiting >= attention
     scheduler.set_closed("global", "deck" in view.holds or view.draining or overloaded)
+    spent = closed_batches(view.budgets)
     asked = quiesced(view.asks.values(), view.turns, view.batches)
     for name, batch in view.batches.items():
         if batch.interrupt is Interrupt.QUIESCE:
             what = f"batch:{name}"
-            scheduler.set_closed(what, name in asked or what in view.holds)
+            shut = name in asked or name in spent or what in view.holds
+            scheduler.set_closed(what, shut)
     for what in view.holds:
         kind, _, name = what.partition(":")
         if kind in ("agent", "batch"):

@@ -17,6 +17,7 @@ from batchdeck.core.model.agent import Agent
 from batchdeck.core.model.ask import Ask
 from batchdeck.core.model.batch import Batch, BatchState
 from batchdeck.core.model.blocker import Blocker, BlockerState
+from batchdeck.core.model.budget import Budget, Spent
 from batchdeck.core.model.conversation import Conversation
 from batchdeck.core.model.folder import Folder
 from batchdeck.core.model.hold import Hold
@@ -26,7 +27,7 @@ from batchdeck.core.model.task import Status, Task
 from batchdeck.core.model.turn import DECIDES_TASK, ENDED, LIVE, Turn, TurnState, is_move
 from batchdeck.core.rules.quiescing import quiesced
 from batchdeck.core.rules.standing import limit_names
-from batchdeck.core.view import AgentTally, DeckView, IssueMove, ItemsStanding, Pulse
+from batchdeck.core.view import AgentTally, DeckView, IssueMove, ItemsStanding, Pulse, Spending
 
 KEPT_ENDED = 2_000
 """Ended turns that stay in memory, for the screen; older ones are in the store."""
@@ -65,8 +66,14 @@ class DeckState:
     pulses: dict[int, Pulse] = field(default_factory=dict)
     cooldowns: dict[str, Cooldown] = field(default_factory=dict)
     """By account."""
-    shut_agents: set[str] = field(default_factory=set)
-    """Those that the scheduler does not admit because of their account."""
+    spent: dict[str, Spent] = field(default_factory=dict)
+    """By `agent:NAME` and `batch:NAME`."""
+    budgets_of: dict[str, Budget] = field(default_factory=dict)
+    """By batch."""
+    budgets: dict[str, Spending] = field(default_factory=dict)
+    """How they stand, by their names in a view."""
+    shut: set[str] = field(default_factory=set)
+    """What the scheduler does not admit because of an account or a budget, by limits' names."""
     next: NextIds = field(default_factory=NextIds)
     draining: bool = False
     fault: str | None = None
@@ -335,6 +342,8 @@ class DeckState:
             issue_moves=kept("issue_moves", self.issue_moves),
             pulses=kept("pulses", self.pulses),
             cooldowns=kept("cooldowns", self.cooldowns),
+            budgets=kept("budgets", self.budgets),
+            spent=kept("spent", self.spent),
             items={name: self._standing(items) for name, items in self.foreaches.items()},
             draining=self.draining,
             max_parallel_cap=self.max_parallel_cap,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import Any
 
 from batchdeck.core.deck.admitting import choose_items
@@ -64,6 +64,7 @@ class Work:
     _claimed: dict[int, Turn] = field(default_factory=dict)
     """Claimed turns as they were before."""
     _tasks: set[int] = field(default_factory=set)
+    _spent: set[str] = field(default_factory=set)
     _accounts: set[str] = field(default_factory=set)
 
     @property
@@ -271,6 +272,11 @@ class Work:
         self.state.touch("cooldowns")
         self._accounts.add(account)
 
+    def note_spent(self, name: str) -> None:
+        """Notes that a sum of what was used has changed, and is to be written."""
+        self.state.touch("spent")
+        self._spent.add(name)
+
     def keep_fact(self, key: str, value: str) -> None:
         self.changes.add(sql.SAVE_FACT, (key, value))
 
@@ -325,6 +331,8 @@ class Work:
                 sql.UPDATE_TASK,
                 (str(task.status), task.turn, task.attempts, task.error, task.updated_ms, task.id),
             )
+        for name in self._spent:
+            self.changes.add(sql.SAVE_SPENT, (name, *astuple(self.state.spent[name])))
         for account in self._accounts:
             cooldown = self.state.cooldowns.get(account)
             if cooldown is None:

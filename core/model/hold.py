@@ -10,7 +10,8 @@ from batchdeck.core.text import number_in
 DECK = "deck"
 OURSELVES = "batchdeck"
 """Who holds what could not be started, or what is to be looked at first."""
-KINDS = ("batch", "agent", "account", "folder", "turn")
+KINDS = ("batch", "agent", "account", "folder", "turn", "budget")
+"""What can be held and released; a budget only the latter."""
 
 
 @dataclass(frozen=True, slots=True)

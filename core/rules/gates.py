@@ -15,6 +15,7 @@ from batchdeck.core.model.limit import (
     status_limit,
 )
 from batchdeck.core.model.turn import DECIDES_TASK, LIVE, Turn, TurnState
+from batchdeck.core.rules.budgets import budget_names, closes
 from batchdeck.core.rules.cooling import tried_by
 from batchdeck.core.rules.items import CANDIDATES, stage_of
 from batchdeck.core.rules.limits import effective_limit
@@ -98,17 +99,16 @@ def _words_of_hold(view: DeckView, name: str, turn: Turn) -> str:
 
 
 def _budget(turn: Turn, standing: Standing, now_ms: int) -> Gate | None:
-    names = [f"agent:{turn.agent}"] + ([f"batch:{turn.batch}"] if turn.batch else [])
-    budgets = [
-        (name, standing.view.budgets[name]) for name in names if name in standing.view.budgets
-    ]
-    spent = [name for name, budget in budgets if budget.hard and budget.used >= budget.limit]
+    view = standing.view
+    names = budget_names(turn.batch) if turn.batch and view.budgets else ()
+    budgets = {name: view.budgets[name] for name in names if name in view.budgets}
     if not budgets:
         return None
+    spent = [name for name, budget in budgets.items() if closes(budget)]
     return Gate(
         GateName.BUDGET,
         not spent,
-        subject=", ".join(spent or [name for name, _ in budgets]),
+        subject=", ".join(spent or budgets),
         frees="when the budget is raised" if spent else "",
     )
 

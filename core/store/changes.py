@@ -138,6 +138,14 @@ SAVE_COOLDOWN = (
     "VALUES (?, ?, ?, ?, ?, ?)"
 )
 DROP_COOLDOWN = "DELETE FROM cooldowns WHERE account = ?"
+SAVE_SPENT = (
+    "INSERT OR REPLACE INTO spent (name, tokens, money, unknown, unpriced, attempts) "
+    "VALUES (?, ?, ?, ?, ?, ?)"
+)
+SAVE_BUDGET = (
+    "INSERT OR REPLACE INTO budgets (batch, tokens, money, hard, granted) VALUES (?, ?, ?, ?, ?)"
+)
+DROP_BUDGET = "DELETE FROM budgets WHERE batch = ?"
 SAVE_FACT = "INSERT OR REPLACE INTO facts (key, value) VALUES (?, ?)"
 INSERT_COMMAND = "INSERT INTO commands (id, kind, by, at_ms, receipt) VALUES (?, ?, ?, ?, ?)"
 INSERT_EVENTS = "INSERT INTO events (last_seq, first_seq, at_ms, body) VALUES (?, ?, ?, ?)"
@@ -167,6 +175,9 @@ _BEFORE_CLAIMS = (
     SAVE_LIMIT,
     SAVE_HOLD,
     DROP_HOLD,
+    SAVE_SPENT,
+    DROP_BUDGET,
+    SAVE_BUDGET,
     SAVE_COOLDOWN,
     DROP_COOLDOWN,
     END_ATTEMPT,

@@ -15,6 +15,7 @@ from batchdeck.core.model.agent import Agent
 from batchdeck.core.model.ask import Ask
 from batchdeck.core.model.batch import Batch
 from batchdeck.core.model.blocker import Blocker
+from batchdeck.core.model.budget import Budget, Spent
 from batchdeck.core.model.conversation import Conversation
 from batchdeck.core.model.folder import Folder
 from batchdeck.core.model.foreach import SHOWN, write_words
@@ -27,6 +28,7 @@ from batchdeck.core.store.migrate import version
 
 _OUTSIDE_SINCE = 2
 _ACCOUNTS_SINCE = 4
+_BUDGETS_SINCE = 5
 _Value = TypeVar("_Value")
 
 
@@ -51,6 +53,8 @@ class Stored:
     issue_moves: dict[int, tuple[str, str, int]] = field(default_factory=dict)
     """Per task: the event of its issue that was acted upon, the status it got, and when."""
     cooldowns: list[Cooldown] = field(default_factory=list)
+    budgets: list[Budget] = field(default_factory=list)
+    spent: dict[str, Spent] = field(default_factory=dict)
     done_elsewhere: list[int] = field(default_factory=list)
     """Tasks of which the latest turn was superseded."""
     tallies: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -148,13 +152,27 @@ def _read_outside(raw: sqlite3.Connection, stored: Stored) -> None:
 
 
 def _read_accounts(raw: sqlite3.Connection, stored: Stored) -> None:
-    """The accounts that are used up."""
+    """The accounts that are used up; what was used, and what may be."""
     if version(raw) < _ACCOUNTS_SINCE:
         return
     cooldowns = raw.execute(
         "SELECT account, until_ms, since_ms, reason, windows, probe FROM cooldowns"
     )
     stored.cooldowns = [Cooldown(*row) for row in cooldowns]
+    if version(raw) < _BUDGETS_SINCE:
+        return
+    stored.spent = {
+        name: Spent(*sums)
+        for name, *sums in _plain(
+            raw, "SELECT name, tokens, money, unknown, unpriced, attempts FROM spent"
+        )
+    }
+    stored.budgets = [
+        Budget(batch, tokens, money, bool(hard), granted)
+        for batch, tokens, money, hard, granted in _plain(
+            raw, "SELECT batch, tokens, money, hard, granted FROM budgets"
+        )
+    ]
 
 
 def _read(

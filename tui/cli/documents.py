@@ -8,9 +8,11 @@ from typing import Any
 from batchdeck.core.model.account import account_of
 from batchdeck.core.model.agent import Agent
 from batchdeck.core.model.batch import Batch, BatchState
+from batchdeck.core.model.budget import Spent
 from batchdeck.core.model.limit import GLOBAL, agent_limit, batch_limit, status_limit
 from batchdeck.core.model.task import COMPLETED, SETTLED, Status, Task
 from batchdeck.core.model.turn import Turn, TurnState
+from batchdeck.core.rules.budgets import budget_names
 from batchdeck.core.rules.limits import effective_agent_limit, effective_limit
 from batchdeck.core.rules.order import service_order
 from batchdeck.core.view import DeckView
@@ -119,6 +121,8 @@ def batch_documents(view: DeckView) -> list[dict[str, Any]]:
             "file": batch.file,
             "created_ms": batch.created_ms,
             "ended_ms": batch.ended_ms,
+            **_spent(view, batch_limit(batch.name)),
+            **_budget(view, batch.name),
             **_items(view, batch),
         }
         rows.append(row)
@@ -150,10 +154,31 @@ def agent_documents(view: DeckView) -> list[dict[str, Any]]:
             "failed": 0 if tally is None else tally.failed,
             "folder": view.agents[name].folder,
             "account": account_of(view.agents[name]),
+            **_spent(view, agent_limit(name)),
             "cools_until_ms": _cools_until(view, view.agents[name]),
         }
         rows.append(row)
     return rows
+
+
+def _spent(view: DeckView, name: str) -> dict[str, Any]:
+    """What was used, where anybody said so, and by how many attempts nobody did."""
+    spent = view.spent.get(name, Spent())
+    return {
+        "tokens": spent.tokens if spent.unknown < spent.attempts else None,
+        "tokens_unknown": spent.unknown,
+        "money": spent.money if spent.unpriced < spent.attempts else None,
+        "money_unknown": spent.unpriced,
+    }
+
+
+def _budget(view: DeckView, batch: str) -> dict[str, Any]:
+    tokens, money = (view.budgets.get(name) for name in budget_names(batch))
+    return {
+        "budget_tokens": None if tokens is None else tokens.limit,
+        "budget_money": None if money is None else money.limit,
+        "budget_hard": any(budget is not None and budget.hard for budget in (tokens, money)),
+    }
 
 
 def _cools_until(view: DeckView, agent: Agent) -> int | None:

@@ -69,8 +69,6 @@ def not_yet(spec: BatchSpec) -> str:
         for agent in spec.agents.values()
         if agent.kind not in RUNNABLE
     ]
-    if spec.budget is not None:
-        missing.append("it has a budget")
     return "; ".join(missing)
 
 

@@ -58,6 +58,12 @@ def log_words(event: Event, view: DeckView) -> str | None:
         case "account.cooling":
             until = clock_time(fields.get("until_ms") or 0)
             return f"account {fields['account']} cools down until {until}: {fields['reason']}"
+        case "budget.reached":
+            stop = ": nothing of it starts any more" if fields["hard"] else ""
+            used = f"{fields['used']:g} of {fields['budget']:g} {fields['unit']}"
+            return f"{event.batch} has used {used}{stop}"
+        case "budget.raised":
+            return f"{event.batch} may use {fields['times']} times its budget, says {event.by}"
         case "account.ready":
             return f"account {fields['account']} may be used again"
         case "limit.changed" if fields.get("before") is not None:

@@ -9,6 +9,7 @@ from batchdeck.core.model.gate import Gate, GateName, Holder
 from batchdeck.core.model.task import Status
 from batchdeck.core.rules.order import ordinal
 from batchdeck.core.text import counted
+from batchdeck.tui.present.budgets import budget_words
 from batchdeck.tui.present.durations import stopwatch
 from batchdeck.tui.present.fitting import short_path
 from batchdeck.tui.present.limits import limit_words
@@ -79,7 +80,7 @@ def _numbers(gate: Gate) -> str:
 
 _WORDS: dict[GateName, Callable[[Gate, str], str]] = {
     GateName.HOLD: _hold,
-    GateName.BUDGET: lambda gate, deck: f"budget of {gate.subject} is used up",
+    GateName.BUDGET: lambda gate, deck: f"budget of {budget_words(gate.subject)} is used up",
     GateName.COOLDOWN: lambda gate, deck: f"{gate.subject} cools down, again {gate.frees}",
     GateName.NOT_BEFORE: lambda gate, deck: f"starts {gate.frees}",
     GateName.DEPENDS_ON: _depends_on,

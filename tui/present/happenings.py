@@ -12,6 +12,7 @@ _UNSAID = frozenset({"attempt", "position"})
 """Fields for programs, which tell a person nothing."""
 
 _HOLDING = ("hold", "release", "limit.changed", "account.cooling", "account.ready")
+_SPENDING = ("budget.reached", "budget.raised")
 _FAILING = ("audit.violation", "reconcile.error")
 
 
@@ -74,6 +75,6 @@ def _tone(event: Event) -> Tone:
         return Tone.FAILED
     if event.kind in ("reconcile.skipped", "reconcile.requeued"):
         return Tone.DONE
-    if event.kind.startswith("ask."):
+    if event.kind.startswith("ask.") or event.kind in _SPENDING:
         return Tone.NEEDS
     return Tone.HELD if event.kind in _HOLDING else Tone.PLAIN

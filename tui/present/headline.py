@@ -9,7 +9,8 @@ from rich.cells import cell_len
 from batchdeck.core.model.hold import DECK, OURSELVES
 from batchdeck.core.model.limit import GLOBAL
 from batchdeck.core.rules.limits import effective_limit
-from batchdeck.core.view import DeckView
+from batchdeck.core.view import DeckView, Spending
+from batchdeck.tui.present.budgets import batch_of, used_words
 from batchdeck.tui.present.cells import Cell, Tone
 from batchdeck.tui.present.ended import Ended, ended_tasks
 from batchdeck.tui.present.estimate import estimate_words
@@ -80,7 +81,7 @@ def _parts(view: DeckView, now_ms: int, bars: bool) -> list[Part]:
         if bars:
             parts.append(Part(Cell(_bar(done, total), Tone.DONE), 5))
         parts.append(Part(Cell(f"{100 * done // total}%"), 4))
-    parts += _outside(view)
+    parts += [*_budgets(view), *_outside(view)]
     left = total - done - ended.failed - ended.cancelled
     estimate = estimate_words(view, left, now_ms)
     return [*parts, Part(Cell(estimate, Tone.MUTED), 6)] if estimate else parts
@@ -91,6 +92,20 @@ def _not_done(ended: Ended) -> list[Part]:
     failed = [Part(Cell(f"{ended.failed} failed", Tone.FAILED), 1)] if ended.failed else []
     words = f"{ended.cancelled} cancelled"
     return failed + ([Part(Cell(words, Tone.MUTED), 3)] if ended.cancelled else [])
+
+
+def _budgets(view: DeckView) -> list[Part]:
+    """What the batches at work have used of their budgets."""
+    active = {batch.name for batch in active_batches(view)}
+    return [
+        Part(Cell(used_words(name, spending), _spent_tone(spending)), 4)
+        for name, spending in view.budgets.items()
+        if batch_of(name) in active
+    ]
+
+
+def _spent_tone(spending: Spending) -> Tone:
+    return Tone.ALERT if spending.used >= spending.limit else Tone.PLAIN
 
 
 def _outside(view: DeckView) -> list[Part]:

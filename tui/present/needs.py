@@ -7,10 +7,12 @@ from enum import StrEnum
 from functools import lru_cache
 
 from batchdeck.core.difference import changed_turns
+from batchdeck.core.model.batch import BatchState
 from batchdeck.core.model.blocker import is_open
 from batchdeck.core.model.hold import OURSELVES
 from batchdeck.core.model.turn import Turn, TurnState
 from batchdeck.core.view import DeckView
+from batchdeck.tui.present.budgets import batch_of, reached_words
 from batchdeck.tui.present.happenings import clock_time
 
 
@@ -21,6 +23,7 @@ class NeedKind(StrEnum):
     LOST = "lost"
     HOLD = "hold"
     COOLDOWN = "cooldown"
+    BUDGET = "budget"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,7 @@ class Need:
 def needs(view: DeckView) -> tuple[Need, ...]:
     """Everything that needs a person, the urgent first, then the oldest first."""
     found = [*_faults(view), *_asks(view), *_blockers(view), *_lost(view), *_holds(view)]
-    found += _cooldowns(view)
+    found += [*_cooldowns(view), *_budgets(view)]
     return tuple(sorted(found, key=lambda need: (not need.urgent, need.since_ms, need.key)))
 
 
@@ -136,6 +139,27 @@ def _holds(view: DeckView) -> list[Need]:
         )
         for hold in view.holds.values()
     ]
+
+
+def _budgets(view: DeckView) -> list[Need]:
+    """Those that are used up; a soft one only says so."""
+    return [
+        Need(
+            NeedKind.BUDGET,
+            f"budget:{name}",
+            reached_words(view, name),
+            0,
+            hold=f"budget:{batch_of(name)}",
+            urgent=spending.hard,
+        )
+        for name, spending in view.budgets.items()
+        if spending.used >= spending.limit and _at_work(view, batch_of(name))
+    ]
+
+
+def _at_work(view: DeckView, batch: str) -> bool:
+    found = view.batches.get(batch)
+    return found is not None and found.state is BatchState.RUNNING
 
 
 def _cooldowns(view: DeckView) -> list[Need]:

@@ -38,6 +38,7 @@ _WORDS = {
     NeedKind.LOST: "lost",
     NeedKind.HOLD: "hold",
     NeedKind.COOLDOWN: "cools",
+    NeedKind.BUDGET: "spent",
 }
 _SIGNS = {
     NeedKind.FAULT: "✗",
@@ -46,6 +47,7 @@ _SIGNS = {
     NeedKind.LOST: "!",
     NeedKind.HOLD: "‖",
     NeedKind.COOLDOWN: "◷",
+    NeedKind.BUDGET: "!",
 }
 _KEYS = {
     NeedKind.FAULT: "esc back",
@@ -54,6 +56,13 @@ _KEYS = {
     NeedKind.LOST: "r try it again · o open the turn · esc back",
     NeedKind.HOLD: "h release · esc back",
     NeedKind.COOLDOWN: "h use it again at once · esc back",
+    NeedKind.BUDGET: "h allow as much again · esc back",
+}
+
+
+_RELEASED = {
+    NeedKind.COOLDOWN: "may be used again",
+    NeedKind.BUDGET: "is raised by as much again",
 }
 
 
@@ -175,7 +184,7 @@ class NeedsScreen(LiveModal[None]):
         if need is None or need.hold is None:
             self._say("h releases a hold; this is none")
             return
-        done = "may be used again" if need.kind is NeedKind.COOLDOWN else "is released"
+        done = _RELEASED.get(need.kind, "is released")
         self.deck_app.carry_out(ReleaseHold(what=need.hold), f"{need.hold} {done}")
 
     def action_retry(self) -> None:

@@ -24,6 +24,7 @@ from batchdeck.core.deck.handling.foreaches import (
     with_barrier,
 )
 from batchdeck.core.deck.handling.limits import put_limit
+from batchdeck.core.deck.spending import take_in_budget
 from batchdeck.core.deck.tasks import begin_task, finish_batch, queued_turns, reopen_batch
 from batchdeck.core.deck.work import Work
 from batchdeck.core.errors import BadInput, NotFound
@@ -57,6 +58,7 @@ def add_batch(work: Work, command: AddBatch, places: Places, known: Mapping[str,
     batch = _batch_row(work, spec, existing)
     work.put_batch(batch)
     take_in_foreach(work, spec, batch, places)
+    take_in_budget(work, spec.name, spec.budget)
     work.changes.add(
         sql.SAVE_BATCH_PLAN,
         (

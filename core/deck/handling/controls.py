@@ -23,13 +23,14 @@ from batchdeck.core.deck.losing import RETRY, open_ask_about
 from batchdeck.core.deck.moving import move_task
 from batchdeck.core.deck.outcomes import stop_turn
 from batchdeck.core.deck.restoring import sync_holds
+from batchdeck.core.deck.spending import allow_more
 from batchdeck.core.deck.tasks import (
     begin_task,
     reopen_batch,
 )
 from batchdeck.core.deck.turns import put_hold
 from batchdeck.core.deck.work import Work
-from batchdeck.core.errors import NotFound, Refused
+from batchdeck.core.errors import BadInput, NotFound, Refused
 from batchdeck.core.model.account import account_of
 from batchdeck.core.model.folder import Folder
 from batchdeck.core.model.hold import DECK, Hold, read_hold_name
@@ -85,6 +86,8 @@ def hold(work: Work, command: PutHold, folder: Folder | None) -> Receipt:
         NotFound: no such agent, account, batch or turn.
     """
     kind, name = read_hold_name(command.what)
+    if kind == "budget":
+        raise BadInput(f"A budget cannot be held. batchdeck hold batch:{name} holds its batch.")
     if kind == DECK:
         _hold_deck(work, command.by, command.reason)
         return Receipt(accepted=True, message="the deck is held")
@@ -121,7 +124,8 @@ def _hold_turn(work: Work, turn_id: int, by: str) -> Receipt:
 def release(work: Work, command: ReleaseHold, folder: Folder | None) -> Receipt:
     """Takes a hold away; a turn is authorised by it too. `folder`: its identity where it is one.
 
-    An account that is not held but cools down may be used again at once.
+    An account that is not held but cools down may be used again at once; a batch may use its budget
+    once more.
 
     Raises:
         NotFound: it is not held.
@@ -131,13 +135,15 @@ def release(work: Work, command: ReleaseHold, folder: Folder | None) -> Receipt:
         return _release_turn(work, int(name), command.by)
     if folder is not None:
         _release_folder(work, name, folder, command.by)
+    elif kind == "budget":
+        return allow_more(work, name, command.by)
     elif kind == "account" and command.what not in work.state.holds:
         return _end_cooldown(work, name, command.by)
     else:
         _drop_hold(work, DECK if kind == DECK else f"{kind}:{name}", command.by)
     if kind == DECK:
         work.state.banner = None
-    elif folder is None and name not in work.state.shut_agents:
+    elif folder is None and command.what not in work.state.shut:
         work.scheduler.set_closed(command.what, False)
     sync_holds(work.scheduler, work.view)
     return Receipt(accepted=True, message=f"{command.what or 'the deck'} is released")

@@ -14,6 +14,7 @@ from batchdeck.core.model.account import Cooldown
 from batchdeck.core.model.agent import Agent, AgentKind
 from batchdeck.core.model.ask import Ask
 from batchdeck.core.model.batch import Batch, Commit
+from batchdeck.core.model.budget import Spent
 from batchdeck.core.model.folder import Folder
 from batchdeck.core.model.foreach import Foreach, Step
 from batchdeck.core.model.hold import Hold
@@ -64,7 +65,8 @@ EVERYTHING = replace(
     pulses={1: Pulse(3, 4, "reading")},
     issue_moves={1: IssueMove("closed", Status.DONE, 4)},
     cooldowns={"team": Cooldown("team", 99, 1, "used up", 2, 3)},
-    budgets={"agent:coder": Spending(1.5, 2.0, True)},
+    budgets={"batch:docs/money": Spending(1.5, 2.0, True, 1)},
+    spent={"agent:coder": Spent(10, 0.5, 1, 2, 3)},
     items={"docs": ItemsStanding(1, 2, 4, None, frozenset({5, 6}))},
     elsewhere={1: None},
     violations=("one too many",),

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from batchdeck.core.agents.adapter import Outcome
 from batchdeck.core.commands import Command, Receipt
-from batchdeck.core.deck.accounts import shut_accounts
+from batchdeck.core.deck.accounts import shut_spent
 from batchdeck.core.deck.audit import violations
 from batchdeck.core.deck.barrier import is_ripe, judge
 from batchdeck.core.deck.committing import carry_out_verdict
@@ -89,7 +89,7 @@ class Writer:
 
     def _finish(self, work: Work) -> None:
         work.choose_items()
-        shut_accounts(self.state, self.scheduler, work.now_ms)
+        shut_spent(self.state, self.scheduler, work.now_ms)
         while (turn := self.scheduler.next()) is not None:
             claim(work, turn)
         changes = work.close()

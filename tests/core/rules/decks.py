@@ -11,7 +11,7 @@ from batchdeck.core.model.account import Cooldown
 from batchdeck.core.model.hold import Hold
 from batchdeck.core.model.task import Status
 from batchdeck.core.model.turn import TurnState
-from batchdeck.core.view import DeckView
+from batchdeck.core.view import DeckView, Spending
 from tests.support.builders import NOW, StateBuilder, folder
 
 AGENTS = "abc"
@@ -42,6 +42,10 @@ def random_deck(seed: int) -> DeckView:
         build.limit("attention", dice.choice([0, 1, 2]))
     for _ in range(dice.randrange(1, 20)):
         add_turn(build, dice)
+    for batch in BATCHES:
+        if dice.random() < 0.1:
+            used, hard = dice.choice([1.0, 5.0]), dice.random() < 0.7
+            build.state.budgets[f"batch:{batch}"] = Spending(used, 5.0, hard)
     for account in ("team", *AGENTS):
         if dice.random() < 0.1:
             until, probe = dice.choice([NOW - 1, NOW, NOW + 9]), dice.choice([None, 1, 2])

@@ -518,7 +518,7 @@ def everything_shut() -> tuple[Turn, DeckView]:
     )
     view = replace(
         build.state.snapshot(NOW),
-        budgets={"agent:a": Spending(1, 1, True)},
+        budgets={"batch:docs/money": Spending(1, 1, True)},
         cooldowns={"a": Cooldown("a", NOW + 1, NOW)},
         items={"docs": ItemsStanding(1, 1, 1, 1)},
     )
@@ -603,6 +603,8 @@ def _open(gate: Gate, turn: Turn, view: DeckView) -> tuple[Turn, DeckView]:
             return replace(turn, held_by=None, authorised=True), replace(
                 view, holds={}, draining=False
             )
+        case GateName.BUDGET:
+            return turn, replace(view, budgets={})
         case GateName.COOLDOWN:
             return turn, replace(view, cooldowns={})
         case GateName.NOT_BEFORE:

@@ -1,0 +1,48 @@
+"""Budgets and what was used, in words."""
+
+from __future__ import annotations
+
+from batchdeck.core.rules.budgets import MONEY, closes
+from batchdeck.core.view import DeckView, Spending
+
+
+def count_words(tokens: float) -> str:
+    """`950`, `12.3k`, `1.20M`: tokens, short."""
+    if tokens < 1_000:
+        return f"{tokens:.0f}"
+    if tokens < 1_000_000:
+        return f"{tokens / 1_000:.1f}k"
+    return f"{tokens / 1_000_000:.2f}M"
+
+
+def used_words(name: str, spending: Spending) -> str:
+    """`1.20M of 2.00M tokens`, with how many attempts said nothing."""
+    unknown = f" + {spending.unknown} unknown" if spending.unknown else ""
+    if name.endswith(MONEY):
+        return f"{spending.used:.2f} of {spending.limit:.2f} money{unknown}"
+    return f"{count_words(spending.used)} of {count_words(spending.limit)} tokens{unknown}"
+
+
+def batch_of(name: str) -> str:
+    """The batch that a budget is of."""
+    return name.removeprefix("batch:").removesuffix(MONEY)
+
+
+def budget_words(names: str) -> str:
+    """The budgets of a gate, which it names one after the other: `docs (money)`."""
+    words = (
+        f"{batch_of(name)} ({'money' if name.endswith(MONEY) else 'tokens'})"
+        for name in names.split(", ")
+    )
+    return ", ".join(words)
+
+
+def reached_words(view: DeckView, name: str) -> str:
+    """What the operator is to know of a budget that is used up."""
+    spending, batch = view.budgets[name], batch_of(name)
+    used = f"{batch} has used {used_words(name, spending)}"
+    if not closes(spending):
+        return f"{used}; it goes on"
+    running = view.running_by.get(f"batch:{batch}", 0)
+    still = f"; {running} running may use more" if running else ""
+    return f"{used}: nothing of it starts{still}"
