@@ -161,11 +161,8 @@ async def _listen(path: Path) -> anyio.abc.SocketListener:
         if not stat.S_ISSOCK(path.lstat().st_mode):
             raise BadInput(f"{path} is not a socket; move it away.")
         path.unlink()  # of a supervisor that is gone: the lock is ours
-    before = os.umask(0o177)
-    try:
-        return await anyio.create_unix_listener(path, mode=0o600)
-    finally:
-        os.umask(before)
+    # its folder is 0700; a narrower umask meanwhile would reach files that other threads make
+    return await anyio.create_unix_listener(path, mode=0o600)
 
 
 async def _caller(stream: anyio.abc.SocketStream, server: Server) -> None:
