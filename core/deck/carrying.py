@@ -15,6 +15,7 @@ from batchdeck.core.deck.letters import (
     Audited,
     CommandLetter,
     Ended,
+    Forget,
     Found,
     Judged,
     Letter,
@@ -30,6 +31,7 @@ from batchdeck.core.deck.work import Work
 from batchdeck.core.errors import BatchdeckError
 from batchdeck.core.model.turn import TurnState
 from batchdeck.core.points import reached
+from batchdeck.core.store import changes as sql
 
 
 def carry_out_letters(
@@ -50,6 +52,8 @@ def carry_out_letters(
                 ended(work, letter.turn, letter.attempt, _judged(letter, options))
             case Found():
                 follow(work, letter)
+            case Forget():
+                work.changes.add(sql.FORGET_EVENTS, (letter.before_ms,))
             case Audited():
                 mend(work, letter.found, letter.adopt)
             case Judged():

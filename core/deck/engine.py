@@ -20,7 +20,7 @@ from batchdeck.core.deck.committing import Barriers
 from batchdeck.core.deck.dispatcher import Dispatcher
 from batchdeck.core.deck.handling.commands import look_up
 from batchdeck.core.deck.inbox import Inbox
-from batchdeck.core.deck.letters import CommandLetter, Ended, Found, Letter
+from batchdeck.core.deck.letters import CommandLetter, Ended, Forget, Found, Letter
 from batchdeck.core.deck.memory import Memory
 from batchdeck.core.deck.on_disk import data_version
 from batchdeck.core.deck.options import DeckOptions
@@ -257,7 +257,7 @@ class Engine:
             for call in work.after:
                 call()
         for letter in letters:
-            if isinstance(letter, Found):
+            if isinstance(letter, Found | Forget):
                 letter.done.set()
         self.barriers.look(self.memory.state)
 

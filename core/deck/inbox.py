@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import anyio
 
 from batchdeck.core.deck.answering import closed
-from batchdeck.core.deck.letters import CommandLetter, Found, Letter, Started
+from batchdeck.core.deck.letters import CommandLetter, Forget, Found, Letter, Started
 from batchdeck.core.points import reached
 
 MOST_PER_COMMIT = 256
@@ -88,7 +88,7 @@ class Inbox:
         for letter in self._letters:
             if isinstance(letter, CommandLetter):
                 letter.answer(closed())
-            elif isinstance(letter, Found):
+            elif isinstance(letter, Found | Forget):
                 letter.done.set()
         self._letters.clear()
         self._can_wait.clear()

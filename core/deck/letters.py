@@ -95,4 +95,13 @@ class Judged:
     verdict: Verdict
 
 
-Letter = CommandLetter | Found | Started | Ended | Pulses | Audited | Judged
+@dataclass(frozen=True, slots=True)
+class Forget:
+    """Events are older than the configuration wants them kept: some of them go."""
+
+    before_ms: int
+    done: anyio.Event = field(default_factory=anyio.Event)
+    """They have gone, or cannot."""
+
+
+Letter = CommandLetter | Forget | Found | Started | Ended | Pulses | Audited | Judged

@@ -111,7 +111,7 @@ async def open_deck(
                 roles.start_soon(_outliving, engine.barriers.run, reader, engine.post)
                 engine.barriers.look(state)
                 retention = Retention.of(options.retention)
-                roles.start_soon(_outliving, prune_in_time, reader, retention, clock)
+                roles.start_soon(_outliving, prune_in_time, reader, retention, clock, engine.post)
             roles.start_soon(engine.run)
             if options.dispatch:
                 engine.reconciler = reconciler

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ import anyio
 import anyio.to_thread
 
 from batchdeck.core.clock import Clock
+from batchdeck.core.deck.letters import Forget, Letter
 from batchdeck.core.deck.reading import Reader
 from batchdeck.core.executors.executor import Alive
 from batchdeck.core.executors.records import evidence
@@ -41,15 +42,28 @@ class Retention:
         return self.days is None and self.runs is None and self.megabytes is None
 
 
-async def prune_in_time(reader: Reader, retention: Retention, clock: Clock) -> None:
+async def prune_in_time(
+    reader: Reader, retention: Retention, clock: Clock, post: Callable[[Letter], None]
+) -> None:
     """Prunes a moment after the start, and once an hour."""
     if retention.keeps_all:
         return
     await anyio.sleep(FIRST_SECONDS)
     while True:
         over = await reader.attempts_that_are_over()
-        await anyio.to_thread.run_sync(prune, reader.paths.runs, over, retention, clock.now_ms())
+        now_ms = clock.now_ms()
+        await anyio.to_thread.run_sync(prune, reader.paths.runs, over, retention, now_ms)
+        if retention.days is not None:
+            await forget_events(reader, now_ms - int(retention.days * _DAY_MS), post)
         await anyio.sleep(EVERY_SECONDS)
+
+
+async def forget_events(reader: Reader, before_ms: int, post: Callable[[Letter], None]) -> None:
+    """Has events of before a time deleted, a thousand transactions' worth at a time."""
+    while (oldest_ms := await reader.oldest_event_ms()) is not None and oldest_ms < before_ms:
+        letter = Forget(before_ms)
+        post(letter)
+        await letter.done.wait()
 
 
 def prune(

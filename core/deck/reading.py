@@ -161,6 +161,11 @@ class Reader:
         )
         return [(row["id"], row["ended_ms"]) for row in found]
 
+    async def oldest_event_ms(self) -> int | None:
+        """When the oldest events that are kept were written."""
+        found = await self._connection.rows("SELECT at_ms FROM events ORDER BY last_seq LIMIT 1")
+        return found[0]["at_ms"] if found else None
+
     async def interruptions(self, turn: Turn) -> int:
         """How often crashes ended attempts at what a turn is about, its forerunners included."""
         found = await self._connection.rows(

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from batchdeck.core.agents.adapter import Outcome
 from batchdeck.core.deck.answering import refusal
-from batchdeck.core.deck.letters import CommandLetter, Ended, Found, Judged, Letter
+from batchdeck.core.deck.letters import CommandLetter, Ended, Forget, Found, Judged, Letter
 from batchdeck.core.errors import StoreError
 from batchdeck.core.model.turn import TurnState
 
@@ -40,7 +40,7 @@ def survivors(letters: Sequence[Letter], error: Exception) -> list[Letter] | Non
                 return [replace(letter, outcome=bare)]
             case Ended() | Judged():
                 return None
-            case Found():
+            case Found() | Forget():
                 letter.done.set()
     return [] if letters else None
 

@@ -148,6 +148,10 @@ SAVE_BUDGET = (
 DROP_BUDGET = "DELETE FROM budgets WHERE batch = ?"
 SAVE_FACT = "INSERT OR REPLACE INTO facts (key, value) VALUES (?, ?)"
 INSERT_COMMAND = "INSERT INTO commands (id, kind, by, at_ms, receipt) VALUES (?, ?, ?, ?, ?)"
+FORGET_EVENTS = (
+    "DELETE FROM events WHERE last_seq IN "
+    "(SELECT last_seq FROM events WHERE at_ms < ? ORDER BY last_seq LIMIT 1000)"
+)
 INSERT_EVENTS = "INSERT INTO events (last_seq, first_seq, at_ms, body) VALUES (?, ?, ?, ?)"
 
 _BEFORE_CLAIMS = (
@@ -198,6 +202,7 @@ _AFTER_CLAIMS = (
     UPDATE_TASK,
     SAVE_FACT,
     INSERT_COMMAND,
+    FORGET_EVENTS,
     INSERT_EVENTS,
 )
 

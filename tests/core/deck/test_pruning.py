@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sqlite3
 from pathlib import Path
 
 import anyio
 import pytest
 
+from batchdeck.core.commands import SetLimit
 from batchdeck.core.deck import pruning
-from batchdeck.core.deck.pruning import Retention, prune
+from batchdeck.core.deck.pruning import Retention, forget_events, prune
 from batchdeck.core.model.spec import TaskSpec
 from tests.support.builders import NOW, batch_spec, demo_agent
 from tests.support.puppets import bench
@@ -62,3 +64,19 @@ async def test_a_turn_that_has_not_ended_keeps_its_folder(
             while runs[0].exists():
                 await anyio.sleep(0.01)
         assert runs[1].exists()
+
+
+@pytest.mark.anyio
+async def test_events_older_than_is_wanted_go_and_the_others_stay(tmp_path: Path) -> None:
+    async with bench(tmp_path) as here:
+        for value in range(1, 6):
+            await here.deck.submit(SetLimit(name="global", value=value))
+        events = await here.deck.events()
+        kept = events[-2:]
+        other = sqlite3.connect(tmp_path / ".batchdeck" / "deck.db", isolation_level=None)
+        other.execute("UPDATE events SET at_ms = 1000 WHERE last_seq < ?", (kept[0].seq,))
+        other.close()
+        await forget_events(here.deck._reader, 2_000, here.deck.post)
+        assert list(await here.deck.events()) == list(kept)
+        await here.deck.submit(SetLimit(name="global", value=1))
+        assert (await here.deck.events())[-1].seq == kept[-1].seq + 1
