@@ -112,6 +112,10 @@ _DECK = (
            changes=True),
     Action("deck.drain", "drain", "d", "deck",
            "Admit nothing new and let what runs finish, or admit again.", changes=True),
+    Action("agent.edit", "edit agent", "E", "deck",
+           "Change this agent: kind, command, limit, folder; queued turns take it.",
+           frozenset({Focus.AGENTS}), "choose an agent first (tab)", reasons.no_row, changes=True),
+    Action("agent.add", "add agent", "A", "deck", "Add an agent to the deck.", changes=True),
     Action("reconcile", "reconcile", "R", "deck",
            "Look at once for what was done elsewhere: tasks, blockers, issues.", changes=True),
 )

@@ -12,6 +12,7 @@ from batchdeck.tui.action import Focus
 from batchdeck.tui.commanding import CommandingApp
 from batchdeck.tui.present.addressee import of_agent, of_turn
 from batchdeck.tui.present.scene import Scene
+from batchdeck.tui.screens.agent_form import AgentFormScreen
 from batchdeck.tui.screens.compose import ComposeScreen
 from batchdeck.tui.screens.confirm import ConfirmScreen
 from batchdeck.tui.screens.deck import DeckScreen
@@ -61,6 +62,10 @@ class OpeningApp(CommandingApp):
     def write_to(self, agent: str, turn: Turn | None = None) -> None:
         addressee = of_agent(agent) if turn is None else of_turn(turn, self.scene())
         self.open(ComposeScreen(addressee, self.drafts.get(addressee.to, "")))
+
+    def open_agent(self, name: str | None) -> None:
+        """The form of an agent; None: of a new one."""
+        self.open(AgentFormScreen(None if name is None else self.view.agents[name]))
 
     def open_turn(self, turn_id: int) -> None:
         self.open(TurnScreen(turn_id))

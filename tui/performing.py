@@ -110,6 +110,8 @@ _DEEDS: dict[str, Deed] = {
     "deck.drain": _drain,
     "reconcile": _reconcile,
     "palette": lambda screen, at: screen.deck_app.action_command_palette(),
+    "agent.edit": lambda screen, at: screen.deck_app.open_agent(at.agent),
+    "agent.add": lambda screen, at: screen.deck_app.open_agent(None),
     "help": lambda screen, at: screen.deck_app.open_help(at.focus),
     "next_part": lambda screen, at: screen.go_on(1),
     "previous_part": lambda screen, at: screen.go_on(-1),

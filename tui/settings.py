@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from batchdeck.core.model.agent import Agent
 from batchdeck.tui.notices import Notice, notice_for
+
+Change = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+"""What an agent's values, named as in a batch file, become."""
+ReadAgent = Callable[[str, "Agent | None", Change], Agent]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +34,8 @@ class ScreenSettings:
     """The screen shows and changes nothing."""
     attached: bool = False
     """Another process dispatches: leaving asks nothing, for nothing ends by it."""
+    read_agent: ReadAgent | None = None
+    """Makes an agent's definition of its name, of what it was, and of what changes in that."""
 
 
 def read_screen_settings(

@@ -8,19 +8,37 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
+from batchdeck.core.model.event import Event
 from batchdeck.tui.app import DeckApp
-from tests.support.screen import until_shown
-from tests.support.stub_deck import FixedClock, StubDeck
+from tests.support.screen import screen_text, until_shown
+from tests.support.stub_deck import NOW_MS, FixedClock, StubDeck
 from tests.tui.examples import busy_view, refuses_when_busy
+from tests.tui.test_items import items_view
 
 Compare = Callable[..., bool]
+
+
+CHANGED = {"name": "agent:coder", "before": 1, "after": 2}
 
 
 def an_app() -> DeckApp:
     deck = StubDeck(busy_view())
     deck.outputs[412] = b"".join(b"%d \x1b[32mok\x1b[0m guide.md\n" % n for n in range(40))
     refuses_when_busy(deck)
+    deck.happened = [
+        Event(1, NOW_MS - 90_000, "turn.claimed", 412, "docs/T-412", "docs", "coder"),
+        Event(2, NOW_MS - 60_000, "limit.changed", by="op", fields=CHANGED),
+    ]
     return DeckApp(deck, clock=FixedClock())
+
+
+async def until_still(pilot: Pilot[Any]) -> None:
+    """Waits until what is loaded behind the screen has arrived: it looks the same for a while."""
+    seen, same = "", 0
+    while same < 3:
+        await pilot.pause(0.15)
+        now = screen_text(pilot.app)
+        seen, same = now, same + 1 if now == seen else 0
 
 
 @pytest.mark.parametrize("size", [(120, 36), (80, 24), (60, 20)], ids=lambda s: f"{s[0]}x{s[1]}")
@@ -40,7 +58,20 @@ SCREENS = {
     "why": ("j", "j", "j", "j", "w"),
     "folders": ("f",),
     "matrix": ("M",),
+    "turn": ("j", "enter"),
+    "events": ("e",),
+    "needs-you": ("exclamation_mark",),
+    "answer": ("exclamation_mark", "enter"),
+    "help": ("question_mark",),
+    "message": ("shift+tab", "m"),
+    "edit": ("Q", "enter"),
+    "stop": ("j", "x"),
+    "leave": ("q",),
+    "agent-form": ("shift+tab", "E"),
+    "filter": ("slash",),
 }
+THEN = {"turn": ("g", "G")}
+"""Keys that need what the screen has loaded."""
 
 
 @pytest.mark.parametrize("size", [(120, 36), (80, 24), (60, 15)], ids=lambda s: f"{s[0]}x{s[1]}")
@@ -49,16 +80,30 @@ def test_the_operators_screens(snap_compare: Compare, name: str, size: tuple[int
     async def opened(pilot: Pilot[Any]) -> None:
         await until_shown(pilot, "#412")
         await pilot.press(*SCREENS[name])
-        await pilot.pause(0.3)
+        await until_still(pilot)
+        await pilot.press(*THEN.get(name, ()))
+        await until_still(pilot)
 
     assert snap_compare(an_app(), terminal_size=size, run_before=opened)
 
 
-def test_the_busy_prompt(snap_compare: Compare) -> None:
+@pytest.mark.parametrize("size", [(100, 30), (80, 24), (60, 15)], ids=lambda s: f"{s[0]}x{s[1]}")
+def test_the_busy_prompt(snap_compare: Compare, size: tuple[int, int]) -> None:
     async def asked(pilot: Pilot[Any]) -> None:
         await until_shown(pilot, "#412")
         await pilot.press("shift+tab", "m", *"hello", "enter")
         await until_shown(pilot, "coder is busy")
         await pilot.pause(0.5)
 
-    assert snap_compare(an_app(), terminal_size=(100, 30), run_before=asked)
+    assert snap_compare(an_app(), terminal_size=size, run_before=asked)
+
+
+@pytest.mark.parametrize("size", [(120, 36), (80, 24), (60, 15)], ids=lambda s: f"{s[0]}x{s[1]}")
+def test_the_items_of_a_foreach(snap_compare: Compare, size: tuple[int, int]) -> None:
+    async def opened(pilot: Pilot[Any]) -> None:
+        await pilot.press("i")
+        await until_shown(pilot, "item")
+        await pilot.pause(0.3)
+
+    app = DeckApp(StubDeck(items_view()), clock=FixedClock())
+    assert snap_compare(app, terminal_size=size, run_before=opened)

@@ -15,6 +15,7 @@ import click
 from anyio.abc import TaskStatus
 
 from batchdeck.core.commands import Command, Receipt, StopAll
+from batchdeck.core.model.agent import Agent
 from batchdeck.core.paths import DeckPaths, find_deck
 from batchdeck.core.port import Deck
 from batchdeck.tui.app import DeckApp
@@ -22,7 +23,7 @@ from batchdeck.tui.cli.context import Context, Opening
 from batchdeck.tui.cli.crashing import report_crash
 from batchdeck.tui.leaving import How, Leave
 from batchdeck.tui.present.parting import parting_lines
-from batchdeck.tui.settings import ScreenSettings, read_screen_settings
+from batchdeck.tui.settings import Change, ScreenSettings, read_screen_settings
 
 LEAVE_SECONDS = 3.0
 """A dashboard that was asked to leave is gone within this time."""
@@ -64,9 +65,17 @@ def _take_leave(lines: Sequence[str]) -> None:
 
 def screen_settings(context: Context) -> ScreenSettings:
     """What the configuration says about the screen."""
-    return read_screen_settings(
+    found = read_screen_settings(
         context.settings.ui, context.environment, user_themes=Path(user_themes())
     )
+
+    def read(name: str, known: Agent | None, change: Change) -> Agent:
+        # it needs pydantic, which a dashboard without an agent's form does without
+        from batchdeck.core.batchfile.single import read_changed
+
+        return read_changed(name, known, change, context.paths.root.parent, context.settings)
+
+    return replace(found, read_agent=read)
 
 
 def user_themes() -> str:

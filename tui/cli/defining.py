@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 
-from batchdeck.core.batchfile.single import read_agent
+from batchdeck.core.batchfile.single import agent_values, read_agent
 from batchdeck.core.commands import DefineAgent, RemoveAgent
 from batchdeck.core.errors import BadInput, NotFound
-from batchdeck.core.model.agent import Agent, AgentKind, PromptVia
+from batchdeck.core.model.agent import AgentKind, PromptVia
 from batchdeck.core.text import number_in
 from batchdeck.tui.cli import completing
 from batchdeck.tui.cli.changing import carry_out, who
@@ -71,7 +71,7 @@ def edit(context: Context, /, name: str, as_json: bool, **given: Any) -> None:
         known = look.view().agents.get(name)
     if known is None:
         raise NotFound(f"There is no agent {name!r} to edit; batchdeck agents lists them.")
-    values = {**_values_of(known), **_values(given)}
+    values = {**agent_values(known), **_values(given)}
     found = read_agent(name, values, context.here, context.settings)
     command = DefineAgent(agent=found, create=False, by=who(context))
     carry_out(context, command, offline=True, as_json=as_json)
@@ -121,31 +121,3 @@ def _variable(text: str) -> tuple[str, str]:
     if not equals:
         raise BadInput(f"--env: {text!r} is not NAME=VALUE.")
     return name, value
-
-
-def _values_of(known: Agent) -> dict[str, Any]:
-    """A definition as a batch file would say it."""
-    values: dict[str, Any] = {
-        "kind": str(known.kind),
-        "command": list(known.command) or None,
-        "prompt_via": str(known.prompt_via),
-        "output": known.output,
-        "success_pattern": known.success_pattern,
-        "failure_pattern": known.failure_pattern,
-        "serial": known.serial,
-        "folder": known.folder,
-        "timeout_seconds": known.timeout_seconds,
-        "quiet_seconds": known.quiet_seconds,
-        "linger_seconds": known.linger_seconds,
-        "account": known.account,
-        "env": dict(known.env) or None,
-        "pass_env": list(known.pass_env) or None,
-        "base_url": known.base_url,
-        "model": known.model,
-        "api_key_env": known.api_key_env,
-        "script": dict(known.script) or None,
-    }
-    if known.price_input is not None and known.price_output is not None:
-        values["price"] = {"input": known.price_input, "output": known.price_output}
-    wanted = {key: value for key, value in values.items() if value is not None}
-    return {**wanted, "parallelism_limit": known.parallelism_limit}
