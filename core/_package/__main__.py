@@ -6,7 +6,7 @@ import gc
 import logging
 import os
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
@@ -23,22 +23,24 @@ if TYPE_CHECKING:
 
 
 class _Deferred:
-    """The chat agent, loaded when the first turn needs it: httpx takes a while."""
+    """A kind of agent that is loaded when the first turn needs it: its libraries take a while."""
 
     outlives = False
 
-    def __init__(self) -> None:
+    def __init__(self, load: Callable[[], Any]) -> None:
+        self._load = load
         self._agent: Any = None
 
-    async def run(self, assignment: Any, control: Any) -> Any:
+    def _loaded(self) -> Any:
         if self._agent is None:
-            from batchdeck.core.agents.openai import OpenAIAgent
+            self._agent = self._load()
+        return self._agent
 
-            self._agent = OpenAIAgent()
-        return await self._agent.run(assignment, control)
+    async def run(self, assignment: Any, control: Any) -> Any:
+        return await self._loaded().run(assignment, control)
 
     async def adopt(self, assignment: Any, control: Any) -> Any:
-        return await self.run(assignment, control)
+        return await self._loaded().adopt(assignment, control)
 
     def never_started(self, run: Any) -> bool:
         return True
@@ -46,6 +48,36 @@ class _Deferred:
     async def close(self) -> None:
         if self._agent is not None:
             await self._agent.close()
+
+
+def _chat_agent() -> Any:
+    from batchdeck.core.agents.openai import OpenAIAgent
+
+    return OpenAIAgent()
+
+
+class _Missing:
+    """Stands for a kind of agent whose libraries are not installed: it is held, with why."""
+
+    async def run(self, assignment: Any, control: Any) -> Any:
+        from batchdeck.core.agents.adapter import Outcome
+        from batchdeck.core.model.turn import TurnState
+
+        words = "agents of kind acp need an extra: pip install 'batchdeck[acp]'"
+        return Outcome(TurnState.FAILED, error=words, surroundings="agent")
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+def _protocol_agent(executor: Any) -> Any:
+    try:
+        from batchdeck.core.agents.acp import AcpAgent
+    except ModuleNotFoundError as error:
+        if error.name != "acp":
+            raise
+        return _Missing()
+    return AcpAgent(executor)
 
 
 class _Root:
@@ -86,11 +118,13 @@ class _Root:
             no_input=opening.no_input,
             retention=settings.retention,
         )
-        executor, chat = LocalExecutor(), _Deferred()
+        executor, chat = LocalExecutor(), _Deferred(_chat_agent)
+        protocol = _Deferred(lambda: _protocol_agent(executor))
         adapters: dict[AgentKind, Any] = {
             AgentKind.COMMAND: CommandAgent(executor),
             AgentKind.DEMO: DemoAgent(),
             AgentKind.OPENAI: chat,
+            AgentKind.ACP: protocol,
         }
         prepare = Preparation(executor).carry_out
         clock = SystemClock()

@@ -41,7 +41,7 @@ class CommandAgent:
                 TurnState.CANCELLED, AttemptEnd.STOPPED, error="stopped before its start"
             )
         try:
-            launch = await anyio.to_thread.run_sync(_prepare, assignment)
+            launch = await anyio.to_thread.run_sync(launch_for, assignment)
             pid = await self.executor.start(launch)
         except CannotStart as reason:
             return Outcome(TurnState.FAILED, error=reason.words, surroundings=reason.surroundings)
@@ -102,7 +102,7 @@ def _reading(assignment: Assignment) -> Reading:
     return Reading(assignment.agent, assignment.run / runner.OUTPUT)
 
 
-def _prepare(assignment: Assignment) -> Launch:
+def launch_for(assignment: Assignment) -> Launch:
     """Writes the prompt, and settles what is started where. Raises CannotStart or OSError."""
     agent, run = assignment.agent, assignment.run
     make_private_folder(run)

@@ -23,11 +23,10 @@ from httpx_sse import EventSource, SSEError
 from batchdeck.core.agents.adapter import Assignment, Control, Outcome
 from batchdeck.core.agents.dialects.dialect import count
 from batchdeck.core.agents.dialects.limits import limit_from
-from batchdeck.core.executors import runner
+from batchdeck.core.agents.output import open_output
 from batchdeck.core.model.account import UsageLimit
 from batchdeck.core.model.agent import Agent
 from batchdeck.core.model.turn import AttemptEnd, TurnState
-from batchdeck.core.private import make_private_folder, write_private
 from batchdeck.core.text import clean_text, one_line
 
 CONNECT_SECONDS = 10.0
@@ -83,7 +82,7 @@ class OpenAIAgent:
         if control.stop.is_set():
             return _stopped(Answer())
         answer = Answer()
-        output = await anyio.to_thread.run_sync(_open_output, assignment.run)
+        output = await anyio.to_thread.run_sync(open_output, assignment.run)
         try:
             return await self._until_stopped(assignment, control, answer, output)
         finally:
@@ -240,12 +239,6 @@ async def _error_in(reply: httpx.Response) -> ServerSaid:
 async def _stop_when_asked(control: Control, scope: anyio.CancelScope) -> None:
     await control.stop.wait()
     scope.cancel()
-
-
-def _open_output(run: Path) -> BinaryIO:
-    make_private_folder(run)
-    write_private(run / runner.OUTPUT)
-    return open(run / runner.OUTPUT, "ab", buffering=0)
 
 
 def _outcome(state: TurnState, answer: Answer, error: str | None, **fields: Any) -> Outcome:

@@ -14,6 +14,7 @@ from batchdeck.core.deck.losing import MOST_INTERRUPTIONS
 from batchdeck.core.deck.options import DeckOptions
 from batchdeck.core.deck.reading import Reader
 from batchdeck.core.deck.state import DeckState
+from batchdeck.core.model.agent import AgentKind
 from batchdeck.core.model.turn import AttemptEnd, Turn, TurnState
 from batchdeck.core.points import reached
 from batchdeck.core.text import counted
@@ -65,7 +66,10 @@ async def settle_attempts(
     for turn in live:
         reached("recover")
         kind = state.agents[turn.agent].kind
-        if turn.attempt is None or not dispatcher.outlives(kind):
+        if kind is AgentKind.ACP and turn.attempt is not None:
+            engine.post(Ended(turn.id, turn.attempt, _GONE_WITH_IT))
+            counts["interrupted"] += 1
+        elif turn.attempt is None or not dispatcher.outlives(kind):
             outcome = await _interrupted(turn, reader) if crashed else interrupted()
             engine.post(Ended(turn.id, turn.attempt or "", outcome))
             counts["interrupted"] += 1
@@ -80,6 +84,12 @@ async def settle_attempts(
     if options.dispatch:
         _adopt(engine, dispatcher, state, reader, adopted, options)
     return Found(adopted=len(adopted), **counts)
+
+
+_GONE_WITH_IT = Outcome(
+    TurnState.LOST, AttemptEnd.INTERRUPTED, error="its supervisor ended, and its process with it"
+)
+"""Of an agent that may have changed anything by then: a person says whether it begins again."""
 
 
 async def _interrupted(turn: Turn, reader: Reader) -> Outcome:

@@ -154,7 +154,7 @@ async def bench(
     """A deck in a folder, dispatching to puppets."""
     puppets = puppets or Puppets()
     paths = DeckPaths(folder / ".batchdeck")
-    adapters = {AgentKind.DEMO: puppets, AgentKind.COMMAND: puppets}
+    adapters = {AgentKind.DEMO: puppets, AgentKind.COMMAND: puppets, AgentKind.ACP: puppets}
     async with open_deck(
         paths, DeckOptions(**options), adapters, clock=clock, tracker=tracker
     ) as deck:

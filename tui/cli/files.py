@@ -11,7 +11,6 @@ from batchdeck.core.batchfile.example import DEFAULT_PRESET, PRESETS, example
 from batchdeck.core.batchfile.reading import read_batch
 from batchdeck.core.batchfile.surroundings import missing_here
 from batchdeck.core.errors import BadInput, NotFound
-from batchdeck.core.model.agent import AgentKind
 from batchdeck.core.model.foreach import foreach_from
 from batchdeck.core.model.spec import BatchSpec, TaskSpec
 from batchdeck.core.text import counted
@@ -58,20 +57,6 @@ def read_for(context: Context, file: Path) -> BatchSpec:
     return replace(spec, agents={**configured, **spec.agents})
 
 
-RUNNABLE = frozenset({AgentKind.COMMAND, AgentKind.OPENAI, AgentKind.DEMO})
-"""Kinds of agents that this version has adapters for."""
-
-
-def not_yet(spec: BatchSpec) -> str:
-    """What of a file this version cannot carry out; nothing is left undone without a word."""
-    missing = [
-        f"agent {agent.name} is of kind {agent.kind}"
-        for agent in spec.agents.values()
-        if agent.kind not in RUNNABLE
-    ]
-    return "; ".join(missing)
-
-
 def known_agents(context: Context) -> tuple[str, ...]:
     """The agents that the deck has already."""
     try:
@@ -98,19 +83,16 @@ def check(context: Context, file: Path, as_json: bool) -> None:
             click.get_current_context().exit(error.exit_code)
         raise
     warnings = [str(one) for one in missing_here(file, spec, context.environment.get("PATH"))]
-    missing = not_yet(spec)
     tasks, items = split_items(spec.tasks)
     if as_json:
         document = {"ok": True, "name": spec.name, "tasks": len(tasks), "items": len(items)}
-        print_json({**document, "cannot_run_yet": missing or None, "warnings": warnings})
+        print_json({**document, "cannot_run_yet": None, "warnings": warnings})
         return
     counts = [counted(len(items), "item")] if spec.foreach is not None else []
     counts += [counted(len(tasks), "task"), counted(len(spec.agents), "agent")]
     click.echo(f"{file}: {', '.join([spec.name, *counts])}: no fault")
     for warning in warnings:
         click.echo(warning)
-    if missing:
-        click.echo(f"This version of batchdeck cannot run it yet: {missing}.")
 
 
 def split_items(tasks: tuple[TaskSpec, ...]) -> tuple[list[TaskSpec], list[TaskSpec]]:

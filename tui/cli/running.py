@@ -100,12 +100,9 @@ def run(
 
 def _read(context: Context, file: Path, trust: bool) -> BatchSpec:
     from batchdeck.tui.cli.approving import approve
-    from batchdeck.tui.cli.files import not_yet, read_for
+    from batchdeck.tui.cli.files import read_for
 
     spec = read_for(context, file)
-    missing = not_yet(spec)
-    if missing:
-        raise BadInput(f"{file}: this version of batchdeck cannot run it yet: {missing}.")
     approve(context, file, spec, trust=trust)
     return spec
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from batchdeck.core.commands import AnswerAsk, OnBusy, RetryTask, Send, SetStatus
+from batchdeck.core.model.agent import Agent, AgentKind
 from batchdeck.core.model.batch import BatchState
 from batchdeck.core.model.spec import TaskSpec
 from batchdeck.core.model.task import Status
@@ -37,6 +38,19 @@ async def test_a_lost_turn_is_asked_about_and_its_task_waits(tmp_path: Path) -> 
         assert here.view.tasks[1].status is Status.BLOCKED
         await here.puppets.until_begun(2)
         assert here.view.batches["b"].state is BatchState.RUNNING
+
+
+async def test_a_turn_of_an_acp_agent_whose_supervisor_ended_is_asked_about(
+    tmp_path: Path,
+) -> None:
+    agent = Agent("a", AgentKind.ACP, command=("x",))
+    async with bench(tmp_path) as here:
+        await here.add(batch_spec("b", [TaskSpec("T1", "a")], [agent]))
+        await here.puppets.until_begun(1)
+    async with bench(tmp_path) as here:
+        (ask,) = here.view.asks.values()
+        assert "its supervisor ended, and its process with it" in ask.question
+        assert here.view.turns[1].state is TurnState.LOST
 
 
 async def test_answered_with_retry_it_begins_again_at_its_old_place(tmp_path: Path) -> None:

@@ -1,0 +1,388 @@
+"""Agents that speak the Agent Client Protocol (agentclientprotocol.com, version 1) on their pipes.
+
+One process per attempt: `initialize`, a session that is new or loaded, one `prompt`. The protocol's
+own library keeps requests and answers apart; the process and its pipes are ours.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections import deque
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import anyio
+import anyio.abc
+import anyio.to_thread
+from acp import PROTOCOL_VERSION, text_block
+from acp.client.connection import ClientSideConnection
+from acp.exceptions import RequestError
+from acp.schema import (
+    AllowedOutcome,
+    DeniedOutcome,
+    Implementation,
+    PermissionOption,
+    PromptResponse,
+    RequestPermissionResponse,
+    ToolCallUpdate,
+)
+
+from batchdeck.core.agents.adapter import Assignment, Control, Outcome
+from batchdeck.core.agents.command import launch_for
+from batchdeck.core.agents.command_line import CannotStart
+from batchdeck.core.agents.dialects.dialect import bounded, session_id
+from batchdeck.core.agents.dialects.limits import usage_limit
+from batchdeck.core.agents.dialects.registry import LINE_CAP
+from batchdeck.core.agents.output import open_output
+from batchdeck.core.executors.executor import Executor, Launch
+from batchdeck.core.model.turn import AttemptEnd, TurnState
+from batchdeck.core.text import LineSplitter, clean_text, decode, one_line
+
+HANDSHAKE_SECONDS = 60.0
+"""For `initialize` and the session; some programs load for long."""
+CANCEL_SECONDS = 5.0
+"""How long an agent that was told to cancel may take to say so."""
+MOST_TEXT = 4 * 1024 * 1024
+_TAIL = 20
+_AUTH_REQUIRED = -32000
+_DENYING = ("reject_once", "reject_always")
+_SIGNS = {"completed": "done", "failed": "failed"}
+
+
+class AcpAgent:
+    """One process per attempt, that ends with its supervisor."""
+
+    outlives = False
+
+    def __init__(self, executor: Executor, handshake_seconds: float = HANDSHAKE_SECONDS) -> None:
+        """`executor`: ends what an attempt's processes leave behind."""
+        self._executor = executor
+        self._handshake_seconds = handshake_seconds
+
+    async def run(self, assignment: Assignment, control: Control) -> Outcome:
+        """See `Adapter.run`."""
+        if control.stop.is_set():
+            return _stopped("stopped before its start")
+        try:
+            launch = await anyio.to_thread.run_sync(launch_for, assignment)
+            process = await _start(launch)
+        except CannotStart as reason:
+            return Outcome(TurnState.FAILED, error=reason.words, surroundings=reason.surroundings)
+        except OSError as error:
+            words = f"{assignment.agent.command[0]} could not be started: {error.strerror or error}"
+            return Outcome(TurnState.FAILED, error=words, surroundings="agent")
+        control.started(process.pid)
+        talk = None
+        try:
+            output = await anyio.to_thread.run_sync(open_output, assignment.run)
+            talk = _Talk(assignment, control, launch.folder, process, _Report(output))
+            return await talk.to_the_end(self._handshake_seconds)
+        finally:
+            with anyio.CancelScope(shield=True):
+                if talk is not None:
+                    await talk.close()
+                await self._executor.sweep(assignment.attempt)
+                await process.aclose()
+
+    async def adopt(self, assignment: Assignment, control: Control) -> Outcome:
+        """Its process lost its pipes with its supervisor; what is left of it is ended."""
+        left = await self._executor.sweep(assignment.attempt)
+        words = "lost: it ended with its supervisor"
+        return Outcome(TurnState.LOST, AttemptEnd.LOST, error=words, leftovers=left)
+
+    def never_started(self, run: Path) -> bool:
+        """See `Adapter.never_started`."""
+        return False
+
+    async def close(self) -> None:
+        """Nothing is kept open between attempts."""
+
+
+async def _start(launch: Launch) -> anyio.abc.Process:
+    return await anyio.open_process(
+        list(launch.argv),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=launch.folder,
+        env=dict(launch.environment),
+        start_new_session=True,
+    )
+
+
+@dataclass(slots=True)
+class _Report:
+    """What the agent has told so far, as text for the output and as its outcome."""
+
+    output: BinaryIO
+    said: str = ""
+    cost: float | None = None
+    replaying: bool = False
+    """An older session is being loaded: what it tells is known."""
+    noise: deque[str] = field(default_factory=lambda: deque(maxlen=_TAIL))
+    """Lines that are no message, and what was written to standard error."""
+    _in_line: bool = False
+
+    def take(self, update: Any) -> None:
+        """One update; of an unknown kind: nothing happens."""
+        if self.replaying:
+            return
+        match getattr(update, "session_update", ""):
+            case "agent_message_chunk":
+                text = getattr(update.content, "text", "") or ""
+                self.said = (self.said + text)[-MOST_TEXT:]
+                self._write(text)
+            case "agent_thought_chunk":
+                self._write(getattr(update.content, "text", "") or "")
+            case "tool_call":
+                self.said = ""
+                self.line(f"> {update.title}")
+            case "tool_call_update" if update.status in _SIGNS:
+                self.line(f"> {update.title or update.tool_call_id}: {_SIGNS[update.status]}")
+            case "plan":
+                for entry in update.entries:
+                    self.line(f"- {entry.content} ({entry.status})")
+            case "usage_update" if update.cost is not None:
+                self.cost = float(update.cost.amount)
+
+    def line(self, words: str) -> None:
+        """A line of its own."""
+        self._write(("\n" if self._in_line else "") + one_line(words, 500) + "\n")
+
+    def _write(self, text: str) -> None:
+        if text:
+            self.output.write(text.encode("utf-8", "replace"))
+            self._in_line = not text.endswith("\n")
+
+    def heard(self, line: bytes) -> None:
+        """A line that is no message of the protocol."""
+        words = one_line(decode(line[-4096:]))
+        if words:
+            self.noise.append(words)
+
+    @property
+    def last_noise(self) -> str:
+        return self.noise[-1] if self.noise else ""
+
+
+class _Pipes:
+    """The process's pipes as messages; what is none is only heard."""
+
+    def __init__(self, process: anyio.abc.Process, report: _Report) -> None:
+        self._process = process
+        self._report = report
+        self._splitter = LineSplitter(LINE_CAP)
+        self._messages: deque[dict[str, Any]] = deque()
+        self._sending = anyio.Lock()
+
+    async def send(self, message: dict[str, Any]) -> None:
+        line = json.dumps(message, separators=(",", ":")).encode() + b"\n"
+        assert self._process.stdin is not None
+        try:
+            async with self._sending:
+                await self._process.stdin.send(line)
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            raise ConnectionError("the agent reads no more") from None
+
+    async def receive(self) -> dict[str, Any] | None:
+        assert self._process.stdout is not None
+        while not self._messages:
+            try:
+                chunk = await self._process.stdout.receive()
+            except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
+                return None
+            for line in self._splitter.feed(chunk):
+                self._take(line)
+        return self._messages.popleft()
+
+    def _take(self, line: bytes) -> None:
+        try:
+            message = json.loads(line)
+        except (ValueError, RecursionError):
+            message = None
+        if isinstance(message, dict) and message.get("jsonrpc") == "2.0":
+            self._messages.append(message)
+        else:
+            self._report.heard(line)
+
+    async def close(self) -> None:
+        if self._process.stdin is not None:
+            await self._process.stdin.aclose()
+
+
+class _Client:
+    """What the agent may ask of us; handlers never wait, so that updates keep their order."""
+
+    def __init__(self, report: _Report) -> None:
+        self._report = report
+
+    def on_connect(self, connection: Any) -> None:
+        """Nothing is to be done."""
+
+    async def session_update(self, session_id: str, update: Any, **_: Any) -> None:
+        self._report.take(update)
+
+    async def request_permission(
+        self,
+        session_id: str,
+        tool_call: ToolCallUpdate,
+        options: list[PermissionOption],
+        **_: Any,
+    ) -> RequestPermissionResponse:
+        """Denied: nobody is asked, and nothing is allowed that nobody allowed."""
+        self._report.line(f"> wants to: {tool_call.title or tool_call.tool_call_id}: denied")
+        for kind in _DENYING:
+            for option in options:
+                if option.kind == kind:
+                    chosen = AllowedOutcome(outcome="selected", option_id=option.option_id)
+                    return RequestPermissionResponse(outcome=chosen)
+        return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
+
+
+class _Talk:
+    """One attempt's conversation with its process."""
+
+    def __init__(
+        self,
+        assignment: Assignment,
+        control: Control,
+        folder: Path,
+        process: anyio.abc.Process,
+        report: _Report,
+    ) -> None:
+        self._assignment = assignment
+        self._control = control
+        self._folder = folder
+        self._process = process
+        self._report = report
+        client: Any = _Client(report)
+        self._connection = ClientSideConnection(client, _Pipes(process, report))
+        self._session: str | None = None
+
+    async def close(self) -> None:
+        """Ends the connection; the process sees its standard input end."""
+        await self._connection.close()
+        self._report.output.close()
+
+    async def to_the_end(self, handshake_seconds: float) -> Outcome:
+        """Has the prompt answered, within the agent's time limit and until it is to stop."""
+        outcome: Outcome | None = None
+        limit = self._assignment.agent.timeout_seconds
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._hear_errors)
+            tasks.start_soon(self._cancel_when_asked, tasks.cancel_scope)
+            with anyio.move_on_after(limit) as time_limit:
+                outcome = await self._answered(handshake_seconds)
+            tasks.cancel_scope.cancel()
+        if time_limit.cancelled_caught:
+            words = f"timed out after {limit:g} s"
+            return self._outcome(TurnState.FAILED, words, end=AttemptEnd.TIMED_OUT)
+        if outcome is None or self._control.stop.is_set():
+            return self._outcome(TurnState.CANCELLED, "stopped", end=AttemptEnd.STOPPED)
+        return outcome
+
+    async def _answered(self, handshake_seconds: float) -> Outcome:
+        try:
+            with anyio.move_on_after(handshake_seconds) as handshake:
+                await self._shake_hands()
+            if handshake.cancelled_caught:
+                return self._no_handshake(f"did not answer within {handshake_seconds:g} s")
+            assert self._session is not None
+            answer = await self._connection.prompt(
+                session_id=self._session, prompt=[text_block(self._assignment.prompt)]
+            )
+        except RequestError as error:
+            return self._refused(error)
+        except ConnectionError:
+            if self._session is None:
+                return self._no_handshake("ended before it answered")
+            return self._outcome(TurnState.INCOMPLETE, self._with_noise("it ended in its work"))
+        return self._judged(answer)
+
+    async def _shake_hands(self) -> None:
+        connection, cwd = self._connection, str(self._folder)
+        answer = await connection.initialize(
+            protocol_version=PROTOCOL_VERSION,
+            client_info=Implementation(name="batchdeck", version="0"),
+        )
+        able = answer.agent_capabilities
+        earlier = self._assignment.session
+        if earlier is not None and able is not None and able.load_session:
+            self._report.replaying = True
+            await connection.load_session(cwd=cwd, session_id=earlier, mcp_servers=[])
+            self._report.replaying = False
+            self._session = earlier
+            return
+        self._session = (await connection.new_session(cwd=cwd, mcp_servers=[])).session_id
+
+    async def _hear_errors(self) -> None:
+        """Standard error is read to its end: a full pipe would stop the agent for ever."""
+        assert self._process.stderr is not None
+        splitter = LineSplitter(LINE_CAP)
+        try:
+            async for chunk in self._process.stderr:
+                for line in splitter.feed(chunk):
+                    self._report.heard(line)
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            return
+
+    async def _cancel_when_asked(self, scope: anyio.CancelScope) -> None:
+        await self._control.stop.wait()
+        if self._session is not None:
+            with anyio.move_on_after(CANCEL_SECONDS):
+                try:
+                    await self._connection.cancel(session_id=self._session)
+                except ConnectionError:
+                    pass  # it has ended already
+                await anyio.sleep_forever()
+        scope.cancel()
+
+    # -- how it ended
+
+    def _outcome(self, state: TurnState, error: str | None, **fields: Any) -> Outcome:
+        report = self._report
+        session = session_id({"id": self._session}, "id") if self._session else None
+        return Outcome(
+            state,
+            text=bounded(report.said),
+            error=error,
+            session=session,
+            cost=report.cost,
+            **fields,
+        )
+
+    def _with_noise(self, words: str) -> str:
+        noise = self._report.last_noise
+        return f"{words}; it printed: {noise}" if noise else words
+
+    def _no_handshake(self, words: str) -> Outcome:
+        program = self._assignment.agent.command[0]
+        told = self._with_noise(f"{program} speaks no ACP: it {words}")
+        return self._outcome(TurnState.FAILED, told, surroundings="agent")
+
+    def _refused(self, error: RequestError) -> Outcome:
+        words = one_line(clean_text(str(error))) or "it answered with an error"
+        if error.code == _AUTH_REQUIRED:
+            told = f"the agent wants a login first: {words}"
+            return self._outcome(TurnState.FAILED, told, surroundings="agent")
+        return self._outcome(TurnState.FAILED, words, limited=usage_limit(words))
+
+    def _judged(self, answer: PromptResponse) -> Outcome:
+        usage = answer.usage
+        used = {
+            "tokens_in": None if usage is None else usage.input_tokens,
+            "tokens_out": None if usage is None else usage.output_tokens,
+        }
+        match answer.stop_reason:
+            case "end_turn":
+                return self._outcome(TurnState.SUCCEEDED, None, exit_code=0, **used)
+            case "refusal":
+                return self._outcome(TurnState.FAILED, "the agent refused", **used)
+            case reason:
+                return self._outcome(TurnState.INCOMPLETE, f"it stopped: {reason}", **used)
+
+
+def _stopped(words: str) -> Outcome:
+    return Outcome(TurnState.CANCELLED, AttemptEnd.STOPPED, error=words)

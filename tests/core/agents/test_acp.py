@@ -1,0 +1,169 @@
+"""An agent that speaks ACP works, is cancelled, and is told from one that does not."""
+
+from __future__ import annotations
+
+import os
+import sys
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from batchdeck.core.agents.acp import AcpAgent
+from batchdeck.core.agents.adapter import Assignment, Control, Outcome
+from batchdeck.core.executors.local import LocalExecutor
+from batchdeck.core.executors.processes import marks
+from batchdeck.core.model.agent import Agent, AgentKind
+from batchdeck.core.model.turn import AttemptEnd, TurnState
+
+pytestmark = pytest.mark.anyio
+AGENT = Path(__file__).parents[2] / "support" / "acp_agent.py"
+PATIENCE = 30
+
+
+def assignment(folder: Path, prompt: str, *words: str, **fields: Any) -> Assignment:
+    session = fields.pop("session", None)
+    command = fields.pop("command", (sys.executable, str(AGENT), *words))
+    return Assignment(
+        turn=1,
+        attempt=uuid.uuid4().hex,
+        number=1,
+        agent=Agent("a", AgentKind.ACP, command=command, **fields),
+        prompt=prompt,
+        runs=folder,
+        session=session,
+        environment=dict(os.environ),
+    )
+
+
+async def outcome_of(asked: Assignment, handshake_seconds: float = PATIENCE) -> Outcome:
+    agent = AcpAgent(LocalExecutor(), handshake_seconds)
+    with anyio.fail_after(2 * PATIENCE):
+        outcome = await agent.run(asked, Control(started=lambda process: None))
+    assert asked.attempt not in marks(), "nothing is left running"
+    return outcome
+
+
+def output(asked: Assignment) -> str:
+    return (asked.run / "output").read_text()
+
+
+async def test_a_prompt_is_answered_with_text_usage_and_the_sessions_id(tmp_path: Path) -> None:
+    asked = assignment(tmp_path, "think hm\nsay hello")
+    outcome = await outcome_of(asked)
+    assert (outcome.state, outcome.text) == (TurnState.SUCCEEDED, "hello")
+    assert (outcome.tokens_in, outcome.tokens_out, outcome.cost) == (10, 5, None)
+    assert outcome.session
+    assert output(asked) == "hmhello"
+
+
+async def test_an_earlier_session_is_loaded_and_what_it_replays_is_no_output(
+    tmp_path: Path,
+) -> None:
+    asked = assignment(tmp_path, "loaded", session="abc")
+    outcome = await outcome_of(asked)
+    assert (outcome.session, outcome.text) == ("abc", "abc")
+    assert "long ago" not in output(asked)
+
+
+async def test_updates_keep_their_order(tmp_path: Path) -> None:
+    outcome = await outcome_of(assignment(tmp_path, "count 2000"))
+    assert outcome.text.split() == [str(number) for number in range(2_000)]
+
+
+async def test_a_permission_that_nobody_gave_is_denied_and_told(tmp_path: Path) -> None:
+    asked = assignment(tmp_path, "tool rm -rf build")
+    outcome = await outcome_of(asked)
+    assert outcome.text == "got n"
+    assert "> wants to: rm -rf build: denied" in output(asked)
+
+
+@pytest.mark.parametrize(
+    ("reason", "state"),
+    [
+        ("max_tokens", TurnState.INCOMPLETE),
+        ("max_turn_requests", TurnState.INCOMPLETE),
+        ("refusal", TurnState.FAILED),
+        ("cancelled", TurnState.INCOMPLETE),
+    ],
+)
+async def test_only_the_end_of_a_turn_is_a_success(
+    tmp_path: Path, reason: str, state: TurnState
+) -> None:
+    outcome = await outcome_of(assignment(tmp_path, f"stop {reason}"))
+    assert outcome.state is state
+
+
+async def test_rubbish_between_messages_is_skipped(tmp_path: Path) -> None:
+    outcome = await outcome_of(assignment(tmp_path, "rubbish \x1b[1mbanner\nsay on", "noise"))
+    assert (outcome.state, outcome.text) == (TurnState.SUCCEEDED, "on")
+
+
+async def test_much_on_standard_error_stops_nobody(tmp_path: Path) -> None:
+    outcome = await outcome_of(assignment(tmp_path, "stderr 1000000\nsay on"))
+    assert outcome.text == "on"
+
+
+async def test_an_agent_that_dies_in_its_work_is_incomplete(tmp_path: Path) -> None:
+    outcome = await outcome_of(assignment(tmp_path, "say half\ncrash"))
+    assert (outcome.state, outcome.text) == (TurnState.INCOMPLETE, "half")
+
+
+async def test_a_handshake_that_hangs_fails_in_time_with_the_raw_line(tmp_path: Path) -> None:
+    command = ("sh", "-c", "echo loading; exec sleep 3600")
+    outcome = await outcome_of(assignment(tmp_path, "hi", command=command), 3)
+    assert outcome.surroundings == "agent"
+    told = "sh speaks no ACP: it did not answer within 3 s; it printed: loading"
+    assert outcome.error == told
+
+
+async def test_a_program_that_speaks_no_acp_is_told_by_what_it_printed(tmp_path: Path) -> None:
+    outcome = await outcome_of(assignment(tmp_path, "hi", command=("echo", "usage: echo")))
+    assert outcome.surroundings == "agent"
+    assert (outcome.error or "").endswith("it ended before it answered; it printed: usage: echo")
+
+
+async def test_a_missing_program_holds_its_agent(tmp_path: Path) -> None:
+    outcome = await outcome_of(assignment(tmp_path, "hi", command=("no-such-program",)))
+    assert outcome.surroundings == "agent"
+
+
+@asynccontextmanager
+async def at_work(asked: Assignment) -> AsyncIterator[tuple[Control, list[Outcome]]]:
+    """An attempt that has said something, and is to be stopped by the test."""
+    control, ended = Control(started=lambda process: None), []
+
+    async def work() -> None:
+        ended.append(await AcpAgent(LocalExecutor()).run(asked, control))
+
+    with anyio.fail_after(2 * PATIENCE):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(work)
+            while not (asked.run / "output").exists() or "busy" not in output(asked):
+                await anyio.sleep(0.02)
+            yield control, ended
+
+
+async def test_a_stop_cancels_the_prompt_by_the_protocol(tmp_path: Path) -> None:
+    asked = assignment(tmp_path, "say busy\nwait")
+    async with at_work(asked) as (control, ended):
+        control.stop.set()
+    assert (ended[0].state, ended[0].end) == (TurnState.CANCELLED, AttemptEnd.STOPPED)
+    assert ended[0].session, "the conversation can go on"
+
+
+async def test_one_that_hears_no_cancel_is_ended_with_all_its_processes(tmp_path: Path) -> None:
+    asked = assignment(tmp_path, "say busy\ndeaf", "stubborn")
+    async with at_work(asked) as (control, ended):
+        control.stop.set()
+    assert ended[0].state is TurnState.CANCELLED
+    assert asked.attempt not in marks()
+
+
+async def test_a_time_limit_ends_it(tmp_path: Path) -> None:
+    outcome = await outcome_of(assignment(tmp_path, "deaf", timeout_seconds=3.0))
+    assert (outcome.state, outcome.end) == (TurnState.FAILED, AttemptEnd.TIMED_OUT)
