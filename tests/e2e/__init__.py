@@ -1,0 +1,1 @@
+"""Real agents' programs against a model server on this machine."""
