@@ -15,6 +15,11 @@ def count_words(tokens: float) -> str:
     return f"{tokens / 1_000_000:.2f}M"
 
 
+def is_up(spending: Spending) -> bool:
+    """Whether all of it is used."""
+    return spending.used >= spending.limit
+
+
 def used_words(name: str, spending: Spending) -> str:
     """`1.20M of 2.00M tokens`, with how many attempts said nothing."""
     unknown = f" + {spending.unknown} unknown" if spending.unknown else ""
@@ -38,9 +43,9 @@ def budget_words(names: str) -> str:
 
 
 def reached_words(view: DeckView, name: str) -> str:
-    """What the operator is to know of a budget that is used up."""
+    """What the operator is to know of a batch whose budget is used up."""
     spending, batch = view.budgets[name], batch_of(name)
-    used = f"{batch} has used {used_words(name, spending)}"
+    used = f"has used {used_words(name, spending)}"
     if not closes(spending):
         return f"{used}; it goes on"
     running = view.running_by.get(f"batch:{batch}", 0)

@@ -80,7 +80,7 @@ def _numbers(gate: Gate) -> str:
 
 _WORDS: dict[GateName, Callable[[Gate, str], str]] = {
     GateName.HOLD: _hold,
-    GateName.BUDGET: lambda gate, deck: f"budget of {budget_words(gate.subject)} is used up",
+    GateName.BUDGET: lambda gate, deck: f"budget {budget_words(gate.subject)} used up",
     GateName.COOLDOWN: lambda gate, deck: f"{gate.subject} cools down, again {gate.frees}",
     GateName.NOT_BEFORE: lambda gate, deck: f"starts {gate.frees}",
     GateName.DEPENDS_ON: _depends_on,

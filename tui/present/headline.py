@@ -10,7 +10,7 @@ from batchdeck.core.model.hold import DECK, OURSELVES
 from batchdeck.core.model.limit import GLOBAL
 from batchdeck.core.rules.limits import effective_limit
 from batchdeck.core.view import DeckView, Spending
-from batchdeck.tui.present.budgets import batch_of, used_words
+from batchdeck.tui.present.budgets import batch_of, is_up, used_words
 from batchdeck.tui.present.cells import Cell, Tone
 from batchdeck.tui.present.ended import Ended, ended_tasks
 from batchdeck.tui.present.estimate import estimate_words
@@ -98,14 +98,14 @@ def _budgets(view: DeckView) -> list[Part]:
     """What the batches at work have used of their budgets."""
     active = {batch.name for batch in active_batches(view)}
     return [
-        Part(Cell(used_words(name, spending), _spent_tone(spending)), 4)
+        Part(Cell(used_words(name, spending), _spent_tone(spending)), 2 if is_up(spending) else 4)
         for name, spending in view.budgets.items()
         if batch_of(name) in active
     ]
 
 
 def _spent_tone(spending: Spending) -> Tone:
-    return Tone.ALERT if spending.used >= spending.limit else Tone.PLAIN
+    return Tone.ALERT if is_up(spending) else Tone.PLAIN
 
 
 def _outside(view: DeckView) -> list[Part]:

@@ -12,7 +12,7 @@ from batchdeck.core.model.blocker import is_open
 from batchdeck.core.model.hold import OURSELVES
 from batchdeck.core.model.turn import Turn, TurnState
 from batchdeck.core.view import DeckView
-from batchdeck.tui.present.budgets import batch_of, reached_words
+from batchdeck.tui.present.budgets import batch_of, is_up, reached_words
 from batchdeck.tui.present.happenings import clock_time
 
 
@@ -153,7 +153,7 @@ def _budgets(view: DeckView) -> list[Need]:
             urgent=spending.hard,
         )
         for name, spending in view.budgets.items()
-        if spending.used >= spending.limit and _at_work(view, batch_of(name))
+        if is_up(spending) and _at_work(view, batch_of(name))
     ]
 
 
