@@ -134,6 +134,27 @@ def test_an_error_of_opencode_is_a_failure_though_its_exit_code_is_0() -> None:
     assert told(OPENCODE, 0, tools).state is TurnState.INCOMPLETE
 
 
+def test_partial_messages_tell_the_text_once() -> None:
+    outcome = outcome_of(agent(CLAUDE), RECORDINGS / "claude_partial.jsonl", 0)
+    assert outcome.state is TurnState.SUCCEEDED
+    assert outcome.text == "Hello from the mock model. This is a streamed answer."
+    assert (outcome.tokens_in, outcome.tokens_out) == (100, 20)
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "state"),
+    [
+        ("claude_int", 0, TurnState.INCOMPLETE),
+        ("claude_term", -15, TurnState.FAILED),
+        ("claude_400", 1, TurnState.FAILED),
+        ("claude_429", 1, TurnState.FAILED),
+        ("claude_multi", 0, TurnState.SUCCEEDED),
+    ],
+)
+def test_how_a_recorded_run_ended_is_understood(name: str, code: int, state: TurnState) -> None:
+    assert outcome_of(agent(CLAUDE), RECORDINGS / f"{name}.jsonl", code).state is state
+
+
 def test_steps_of_opencode_add_up() -> None:
     def step(reason: str) -> dict[str, Any]:
         tokens = {"input": 10, "output": 1}
