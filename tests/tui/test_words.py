@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 
 import pytest
@@ -314,6 +315,9 @@ def test_fitted_text_is_exactly_as_wide_as_it_should_be(text: str, width: int) -
 
 def test_a_folder_is_named_from_the_decks_own() -> None:
     assert short_path("/work/project/docs/api", DECK) == "docs/api"
+    home = os.path.expanduser("~")
+    assert short_path(f"{home}/notes", DECK) == "~/notes"
+    assert short_path(f"{home}/a/b/c/d", DECK) == "…/c/d"
     assert short_path("/very/long/path/to/x", DECK) == "…/to/x"
 
 

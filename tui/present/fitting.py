@@ -50,6 +50,7 @@ def short_path(path: str, deck: str) -> str:
     home = deck.removesuffix("/.batchdeck")
     if home and path.startswith(home + "/"):
         return path[len(home) + 1 :]
+    path = at_home(path)
     parts = path.split("/")
     return path if len(parts) < 4 else "…/" + "/".join(parts[-2:])
 

@@ -150,13 +150,13 @@ class TurnScreen(ActingScreen):
 
 def _more(turn: Turn, scene: Scene) -> str:
     """The facts that not every turn has."""
-    task = scene.task_of(turn)
+    task, view = scene.task_of(turn), scene.view
     facts = {
         "": "" if task is None else task.title,
         "asked by": turn.trigger.value,
         "lane": turn.lane or "",
         "target": turn.target or "",
-        "folder": "" if turn.folder is None else short_path(turn.folder.path, scene.view.deck),
+        "folder": "scratch" if turn.folder is None else short_path(turn.folder.path, view.deck),
         "attempt": str(turn.attempts) if turn.attempts > 1 else "",
     }
     return " · ".join(f"{name} {value}".strip() for name, value in facts.items() if value)
