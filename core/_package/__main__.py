@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import logging
 import os
+import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -184,6 +185,7 @@ def log_to(path: Path) -> None:
         path, maxBytes=LOG_BYTES, backupCount=LOG_FILES - 1, encoding="utf-8", delay=True
     )
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.raiseExceptions = False  # a log that cannot be written is no reason for a traceback
     logger = logging.getLogger("batchdeck")
     logger.addHandler(handler)
     logger.propagate = False
@@ -194,6 +196,8 @@ def main() -> None:
     if sys.platform == "win32":
         sys.exit("batchdeck runs on Linux and macOS.")
     os.umask(0o077)
+    _give_what_is_missing()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # ends it quietly until somebody watches for it
     collect_seldom()
     root = _Root(os.environ)
     doors = Doors(root.open_deck, root.look, root.holder, root.serve, root.attach, root.doctor)
@@ -201,6 +205,17 @@ def main() -> None:
         sys.exit(run_command_line(doors, dict(os.environ)))
     finally:
         _let_go_of_what_is_gone()
+
+
+def _give_what_is_missing() -> None:
+    """A program that was started with its standard streams closed must not open its files there."""
+    for descriptor in (0, 1, 2):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free: this one
+    sys.stdout = sys.stdout or open(1, "w", closefd=False)  # noqa: SIM115
+    sys.stderr = sys.stderr or open(2, "w", closefd=False)  # noqa: SIM115
 
 
 def _let_go_of_what_is_gone() -> None:

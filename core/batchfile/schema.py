@@ -16,6 +16,7 @@ from batchdeck.core.model.agent import AgentKind, PromptVia
 from batchdeck.core.model.batch import INBOX, Interrupt, OnError
 from batchdeck.core.model.issue import read_issue
 from batchdeck.core.model.task import Status
+from batchdeck.core.text import clean_line
 
 
 def wrong(words: str) -> PydanticCustomError:
@@ -26,13 +27,21 @@ def wrong(words: str) -> PydanticCustomError:
 # ---------------------------------------------------------------- kinds of values
 
 
+def _refuse_unseen(text: str) -> None:
+    """What is shown must be what can be typed: no controls, and nothing that turns text around."""
+    if clean_line(text, len(text) + 1) != text:
+        raise wrong(f"{shown(text)!r} holds characters that cannot be seen")
+
+
 def _task_id(text: str) -> str:
+    _refuse_unseen(text)
     if not text or text.startswith("#") or "/" in text or any(sign.isspace() for sign in text):
         raise wrong(f"{shown(text)!r} is no id: expected text without '/', blanks and leading '#'")
     return text
 
 
 def _name(text: str) -> str:
+    _refuse_unseen(text)
     if not text or text.startswith("#") or any(sign in "/=,:" or sign.isspace() for sign in text):
         raise wrong(
             f"{shown(text)!r} is no name: expected text without '/', '=', ',', ':', blanks"

@@ -10,10 +10,11 @@ from typing import Any
 import httpx
 
 from batchdeck.core.commands import Command
-from batchdeck.core.control.http import COMMANDS
+from batchdeck.core.control.http import COMMANDS, VERSION
 from batchdeck.core.control.wire import command_document
 from batchdeck.core.errors import NoSupervisor, StoreError
 
+ANSWER_SECONDS = 5.0
 PATIENCE_SECONDS = 3.0
 """A supervisor that has the lock opens its socket within this time."""
 
@@ -37,6 +38,7 @@ def call(path: Path, command: Command) -> Answer:
     _await_listener(path)
     transport = httpx.HTTPTransport(uds=str(path))
     with httpx.Client(transport=transport, base_url="http://deck", timeout=None) as client:
+        _ask_whether_it_answers(client, path)
         try:
             return _answer(client.post(COMMANDS, json=command_document(command)))
         except httpx.TransportError as error:
@@ -44,6 +46,18 @@ def call(path: Path, command: Command) -> Answer:
                 f"The supervisor went away before it answered ({error}). Look with batchdeck "
                 "events whether it was done."
             ) from None
+
+
+def _ask_whether_it_answers(client: httpx.Client, path: Path) -> None:
+    """One that is stopped or stuck takes connections and answers none: better not to send then."""
+    try:
+        client.get(f"/v{VERSION}/health", timeout=ANSWER_SECONDS)
+    except httpx.TimeoutException:
+        raise NoSupervisor(
+            f"The supervisor at {path} does not answer; is its process stopped? Nothing was sent."
+        ) from None
+    except httpx.TransportError:
+        return  # it is leaving: the command itself finds out
 
 
 def _await_listener(path: Path) -> None:

@@ -28,6 +28,8 @@ AGAIN_SECONDS = 1.0
 """After the supervisor has gone, until it is looked for once more."""
 SOON_SECONDS = 0.1
 """The same while it was never seen: one that has just started opens its socket last."""
+LOADING_SECONDS = 60.0
+"""How long the first view of a large deck may take once it has begun to come."""
 GONE = "the supervisor has gone: this is what it last said"
 ONLY_LOOKS = "attached to look only: nothing is changed from here"
 
@@ -47,6 +49,8 @@ class RemoteDeck:
         self._mirror = Mirror()
         self._view = DeckView()
         self._newer = anyio.Event()
+        self.heard = anyio.Event()
+        """The supervisor has begun to tell."""
 
     @property
     def view(self) -> DeckView:
@@ -107,6 +111,7 @@ class RemoteDeck:
             self._mirror.forget()
             rest = b""
             async for piece in told.aiter_bytes():
+                self.heard.set()
                 *lines, rest = (rest + piece).split(b"\n")
                 for line in lines:
                     view = self._mirror.take(line)
@@ -147,6 +152,8 @@ async def attached(path: Path, *, read_only: bool = False) -> AsyncIterator[Remo
         deck = RemoteDeck(client, read_only=read_only)
         tasks.start_soon(deck.follow)
         with anyio.move_on_after(PATIENCE_SECONDS):
+            await deck.heard.wait()
+        with anyio.move_on_after(LOADING_SECONDS if deck.heard.is_set() else 0):
             await deck.wait_newer(0)
         answered = bool(deck.view.revision)
         try:

@@ -23,7 +23,7 @@ import anyio.abc
 from batchdeck.core.commands import Command, Receipt
 from batchdeck.core.control.http import COMMANDS, VERSION, talk
 from batchdeck.core.control.watching import send_views
-from batchdeck.core.control.wire import answer_document, command_from, page_document
+from batchdeck.core.control.wire import LARGEST, answer_document, command_from, page_document
 from batchdeck.core.errors import BadInput, BatchdeckError
 from batchdeck.core.port import Deck
 
@@ -64,6 +64,8 @@ class Server:
         path, _, query = target.partition("?")
         try:
             numbers = {name: int(value) for name, value in parse_qsl(query)}
+            if any(abs(number) > LARGEST for number in numbers.values()):
+                raise ValueError
             found = await self._looked_up(path.removeprefix(f"/v{VERSION}/"), numbers)
         except (TypeError, ValueError):
             return 400, {"error": "bad_input", "message": f"{target} is not a question."}
@@ -152,8 +154,11 @@ async def served(deck: Deck, path: Path) -> AsyncIterator[None]:
 
 
 async def _serve(listener: anyio.abc.SocketListener, server: Server) -> None:
-    async with listener:
-        await listener.serve(lambda stream: _caller(stream, server))
+    raw = listener.extra(anyio.abc.SocketAttribute.raw_socket)
+    async with listener, anyio.create_task_group() as callers:
+        while True:
+            await anyio.wait_readable(raw)  # see `http._received`: an accept must not be cancelled
+            callers.start_soon(_caller, await listener.accept(), server)
 
 
 async def _listen(path: Path) -> anyio.abc.SocketListener:

@@ -15,6 +15,8 @@ import anyio
 
 from batchdeck.core.errors import BadInput, DeckHeld
 
+LOOKS = 5
+"""How often in a row a supervisor is seen to hold it before that is believed."""
 COMMAND_SECONDS = 5.0
 """How long a command on a deck without a supervisor may hold it."""
 
@@ -40,14 +42,24 @@ async def held(path: Path, *, supervisor: bool) -> AsyncIterator[None]:
     try:
         with anyio.move_on_after(COMMAND_SECONDS):
             # a lock of another process tells nobody when it is free
-            while not _taken(descriptor) and (found := _read(path)) and not found.supervisor:
+            while not (taken := _taken(descriptor)) and not await _is_held_for_good(path):
                 await anyio.sleep(0.02)
-        if not _taken(descriptor):
+        if not taken and not _taken(descriptor):
             raise DeckHeld(_words(_read(path)))
         _write(descriptor, supervisor)
         yield
     finally:
         os.close(descriptor)
+
+
+async def _is_held_for_good(path: Path) -> bool:
+    """Whether a supervisor has it, and not somebody who only looks who does, for a moment."""
+    for _ in range(LOOKS):
+        if holder(path) is None:
+            return False
+        await anyio.sleep(0.01)
+    found = _read(path)
+    return found is not None and found.supervisor
 
 
 def _taken(descriptor: int) -> bool:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import shutil
 import signal
 import socket
 import sqlite3
@@ -15,7 +17,7 @@ import pytest
 
 from batchdeck.core.store.migrate import migrations, statements
 from tests.cli.conftest import Invoke
-from tests.support.workspace import Workspace, remains, until
+from tests.support.workspace import COMMAND, Workspace, remains, until
 
 
 def tasks(*prompts: str, **fields: Any) -> list[dict[str, Any]]:
@@ -346,3 +348,70 @@ def test_the_deck_is_not_seen_by_git(space: Workspace) -> None:
     space.run("limit", "global=2", code=0)
     seen = subprocess.run([*git, "status", "--short"], capture_output=True, text=True, check=True)
     assert ".batchdeck" not in seen.stdout
+
+
+def many(space: Workspace) -> Path:
+    tasks = [{"id": f"T{n}", "agent": "coder", "prompt": "say=done"} for n in range(1, 31)]
+    return space.batch(agents={"coder": {"parallelism_limit": 4}}, tasks=tasks, max_parallel=4)
+
+
+@pytest.mark.parametrize("flags", [[], ["--json"]])
+def test_a_reader_that_does_not_read_stops_nobody(flags: list[str], space: Workspace) -> None:
+    reading, writing = os.pipe()
+    fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
+    process = subprocess.Popen(
+        [str(COMMAND), "run", str(many(space)), "--headless", *flags],
+        cwd=space.folder,
+        env=space.environment,
+        stdout=writing,
+        stdin=subprocess.DEVNULL,
+    )
+    os.close(writing)
+    try:
+        assert process.wait(60) == 0
+        assert len(space.starts()) == 30
+    finally:
+        process.kill()
+        process.wait()
+        os.close(reading)
+
+
+def test_a_full_or_closed_standard_output_ends_no_run(space: Workspace) -> None:
+    run = f"{COMMAND} run {many(space)} --headless"
+    for redirected in (">/dev/full", ">&-", "| head -1"):
+        shutil.rmtree(space.deck, ignore_errors=True)
+        space.ledger.write_text("")
+        shell = ["bash", "-o", "pipefail", "-c", f"{run} {redirected}"]
+        told = subprocess.run(
+            shell, cwd=space.folder, env=space.environment, capture_output=True, text=True
+        )
+        assert told.returncode == 0, (redirected, told.stderr)
+        assert "Traceback" not in told.stderr
+        assert "itself failed" not in told.stderr
+        assert len(space.starts()) == 30
+
+
+@pytest.mark.parametrize("command", ["status", "tasks", "events"])
+@pytest.mark.parametrize("redirected", [">/dev/full", ">&-"])
+def test_a_command_that_cannot_write_says_so_in_words(
+    command: str, redirected: str, space: Workspace
+) -> None:
+    space.run("limit", "global=2", code=0)
+    shell = ["bash", "-c", f"{COMMAND} {command} {redirected}"]
+    told = subprocess.run(
+        shell, cwd=space.folder, env=space.environment, capture_output=True, text=True
+    )
+    assert "Traceback" not in told.stderr
+    assert "itself failed" not in told.stderr
+
+
+def test_a_supervisor_that_is_stopped_is_said_and_nothing_is_sent(space: Workspace) -> None:
+    process = space.start_run(many(space), "--headless")
+    os.kill(process.pid, signal.SIGSTOP)
+    try:
+        told = space.run("limit", "global=2", code=4)
+        assert "does not answer; is its process stopped? Nothing was sent." in told.err
+    finally:
+        os.kill(process.pid, signal.SIGCONT)
+    assert process.wait(60) == 0
+    assert space.view().limits["global"].value != 2

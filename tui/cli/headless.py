@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
@@ -23,7 +24,7 @@ from batchdeck.core.view import DeckView
 from batchdeck.tui.cli.context import Context, LiveDeck, Manner, Opening
 from batchdeck.tui.cli.lines import log_words, plain_words, standing_line, waits_for
 from batchdeck.tui.cli.progress import Progress, progress_for
-from batchdeck.tui.cli.running import event_clock, print_lines
+from batchdeck.tui.cli.running import event_clock
 
 LOOKS_PER_SECOND = 20
 """How often what has happened meanwhile is printed."""
@@ -157,7 +158,8 @@ class _Run:
     async def _print_events(self) -> None:
         events, self._events = self._events, []
         if self._manner.as_json:
-            print_lines([(await self._whole(event)).as_json() for event in events])
+            documents = [(await self._whole(event)).as_json() for event in events]
+            self._progress.print([json.dumps(document, default=str) for document in documents])
             return
         view, clock = self._deck.view, event_clock()
         lines = [clean_line(words, 300) for event in events if (words := self._words(event, view))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import errno
 import importlib
 import sys
 from collections.abc import Mapping, Sequence
@@ -194,6 +195,13 @@ def _unforeseen(context: Context, error: Exception) -> int:
     """A fault of batchdeck itself: one line, and a report without the values of anything."""
     from batchdeck.tui.cli.crashing import report_crash
 
+    if (
+        isinstance(error, OSError)
+        and error.errno in (errno.ENOSPC, errno.EIO)
+        and not error.filename
+    ):
+        click.echo(f"Standard output cannot be written: {error.strerror}.", err=True)
+        return 1
     known = _first_known(error)
     if known is not None:
         click.echo(known.message, err=True)

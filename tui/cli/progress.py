@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from collections.abc import Collection, Sequence
 from types import TracebackType
-from typing import Protocol
+from typing import IO, Protocol, cast
 
 import click
 
 from batchdeck.core.model.task import COMPLETED, SETTLED, Status
 from batchdeck.core.view import DeckView
+from batchdeck.tui.cli.outlet import Outlet
 
 
 class Progress(Protocol):
@@ -38,9 +40,12 @@ def progress_for(as_json: bool, term: str | None) -> Progress:
 
 
 class _Log:
+    def __init__(self) -> None:
+        self._out = Outlet()
+
     def print(self, lines: Sequence[str]) -> None:
         if lines:
-            click.echo("\n".join(lines))
+            self._out.write("\n".join(lines) + "\n")
 
     def show(self, view: DeckView, batches: Collection[str]) -> None:
         """The lines say it."""
@@ -49,11 +54,12 @@ class _Log:
         return self
 
     def __exit__(self, *_: object) -> None:
-        return None
+        _end(self._out)
 
 
 class _Bar:
     def __init__(self) -> None:
+        self._out = Outlet()
         from rich.console import Console  # only where it is drawn: rich takes a while to load
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
         from rich.progress import Progress as RichProgress
@@ -62,7 +68,7 @@ class _Bar:
             BarColumn(bar_width=24),
             MofNCompleteColumn(),
             TextColumn("{task.description}", markup=False),
-            console=Console(file=sys.stdout, highlight=False, markup=False),
+            console=Console(file=cast(IO[str], self._out), highlight=False, markup=False),
             transient=True,
         )
         self._task = self._bar.add_task("", total=None)
@@ -90,3 +96,11 @@ class _Bar:
 
     def __exit__(self, *_: object) -> None:
         self._bar.stop()
+        _end(self._out)
+
+
+def _end(out: Outlet) -> None:
+    """The run is over; that its lines reached nobody is said, and changes nothing."""
+    out.close()
+    if out.error is not None and out.error.errno != errno.EPIPE:
+        click.echo(f"Standard output could not be written: {out.error.strerror}.", err=True)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
-from collections.abc import Iterable
 from pathlib import Path
 
 import anyio
@@ -257,9 +255,3 @@ def open_plain(context: Context) -> int:
 
 def event_clock() -> str:
     return time.strftime("%H:%M:%S")
-
-
-def print_lines(documents: Iterable[object]) -> None:
-    """A JSON line each, flushed: a program waits for them."""
-    sys.stdout.writelines(json.dumps(document, default=str) + "\n" for document in documents)
-    sys.stdout.flush()
