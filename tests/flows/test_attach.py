@@ -34,7 +34,7 @@ def test_one_that_only_looks_says_so_and_changes_nothing(
 ) -> None:
     space.start_run(batch(space, Limited("agent"), 2), "--headless", begun=2)
     seat = terminal("attach", "--read-only")
-    seat.until_shown("2/2")
+    seat.until_shown("2/2", "x stop")
     seat.press("x")
     seat.until_shown("this screen only looks on")
     assert len(space.at_work()) == 2
