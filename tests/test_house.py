@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
@@ -82,7 +83,7 @@ def test_the_readme_has_one_command_to_run_it_and_one_to_test_it() -> None:
 def test_what_the_readme_shows_and_names_exists() -> None:
     text = (ROOT / "README.md").read_text("utf-8")
     picture = text.split("](")[1].split(")")[0]
-    assert (ROOT / picture).exists()
+    assert (ROOT / unquote(picture)).exists()
     for page in ("core", "tui", "themes", "tests"):
         assert (ROOT / page / "README.md").exists()
 

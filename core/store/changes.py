@@ -177,8 +177,8 @@ _BEFORE_CLAIMS = (
     DROP_DEPENDENCIES,
     INSERT_DEPENDENCY,
     SAVE_LIMIT,
-    SAVE_HOLD,
     DROP_HOLD,
+    SAVE_HOLD,
     SAVE_SPENT,
     DROP_BUDGET,
     SAVE_BUDGET,
@@ -228,6 +228,11 @@ class Changes:
             self.rows[statement] = [row]
         else:
             rows.append(row)
+
+    def take_back(self, statement: str, key: Any) -> None:
+        """Forgets the rows with this first value: what follows in the transaction undoes them."""
+        if statement in self.rows:
+            self.rows[statement] = [row for row in self.rows[statement] if row[0] != key]
 
     def __bool__(self) -> bool:
         return bool(self.rows or self.claims)

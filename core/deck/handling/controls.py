@@ -161,6 +161,7 @@ def _drop_hold(work: Work, what: str, by: str) -> None:
         raise NotFound(f"{'the deck' if what == DECK else what} is not held.")
     del work.state.holds[what]
     work.state.touch("holds")
+    work.changes.take_back(sql.SAVE_HOLD, what)
     work.changes.add(sql.DROP_HOLD, (what,))
     work.emit("release", by=by, what=what)
 

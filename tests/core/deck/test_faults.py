@@ -15,6 +15,7 @@ from batchdeck.core.commands import (
     PutHold,
     Receipt,
     Reconcile,
+    ReleaseHold,
     RetryTask,
     SetLimit,
 )
@@ -221,3 +222,21 @@ async def test_a_claim_that_the_database_refuses_is_thought_over_again(tmp_path:
         assert here.view.running == 0
         assert here.view.limits["agent:a"].value == 0
         assert here.view.fault is None
+
+
+@pytest.mark.parametrize("last", ["held", "released"])
+async def test_held_and_released_at_the_same_moment_the_last_word_counts_on_disk_too(
+    tmp_path: Path, last: str
+) -> None:
+    words: list[Command] = [PutHold(what="agent:a"), ReleaseHold(what="agent:a")]
+    async with bench(tmp_path) as here:
+        await here.add(spec())
+        if last == "held":
+            await here.deck.submit(words[0])
+            words.reverse()
+        async with anyio.create_task_group() as seats:
+            for word in words:
+                seats.start_soon(here.deck.submit, word)
+        assert ("agent:a" in here.view.holds) == (last == "held")
+    async with bench(tmp_path) as again:
+        assert ("agent:a" in again.view.holds) == (last == "held")
