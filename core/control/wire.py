@@ -156,6 +156,7 @@ def gate_document(gate: Gate) -> dict[str, Any]:
         ],
         "frees": gate.frees,
         "passable": gate.passable,
+        "place": gate.place,
     }
 
 
@@ -226,7 +227,7 @@ def _gate_from(document: Mapping[str, Any]) -> Gate:
         name=GateName(document["gate"]),
         holders=tuple(holders),
         **{name: document[name] for name in ("open", "subject", "used", "limit")},
-        **{name: document[name] for name in ("frees", "passable")},
+        **{name: document[name] for name in ("frees", "passable", "place")},
     )
 
 

@@ -8,11 +8,12 @@ from pathlib import Path
 import anyio
 import pytest
 
-from batchdeck.core.commands import OnBusy, Send, SetLimit
+from batchdeck.core.commands import OnBusy, Receipt, Send, SetLimit
 from batchdeck.core.control.remote import GONE, RemoteDeck, attached
 from batchdeck.core.control.server import served
+from batchdeck.core.control.wire import answer_document, receipt_from
 from batchdeck.core.errors import NoSupervisor
-from batchdeck.core.model.gate import GateName
+from batchdeck.core.model.gate import Gate, GateName, Holder
 from batchdeck.core.paths import DeckPaths
 from batchdeck.core.port import Deck
 from batchdeck.core.view import DeckView
@@ -132,3 +133,12 @@ async def test_a_caller_that_cannot_be_answered_closes_the_door_for_nobody_else(
                 await attached(path).__aenter__()
         async with attached(path) as seat:
             assert seat.view.running == 1
+
+
+def test_a_gate_is_the_same_at_both_ends() -> None:
+    holder = Holder(11, "T1", 5, forced=True)
+    gate = Gate(
+        GateName.FOLDER, False, "/data/docs", 1, 1, (holder,), "when #11 ends", True, "under docs"
+    )
+    answer = answer_document(Receipt(accepted=False, error="busy", exit_code=3, gates=(gate,)))
+    assert receipt_from(answer).gates == (gate,)
