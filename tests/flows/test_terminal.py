@@ -200,7 +200,7 @@ def test_stop_all_ends_what_runs_before_it_leaves(space: Workspace, terminal: Op
     shown.press("q")
     shown.until_shown("Stop all")
     shown.press("s")
-    shown.until_shown("Stop all 1 running turns?")
+    shown.until_shown("Stop all 1 running turn?")
     shown.press("s")
     shown.leave()
     assert shown.is_restored()
