@@ -13,7 +13,7 @@ import pytest
 from tests.cli.conftest import Invoke
 from tests.support.workspace import COMMAND, Workspace, until
 
-GATE = {"gate", "open", "subject", "used", "limit", "holders", "frees", "passable"}
+GATE = {"gate", "open", "subject", "used", "limit", "holders", "frees", "passable", "place"}
 STATUS_ROW = {"running", "queued", "limit", "tasks"}
 
 
