@@ -109,3 +109,8 @@ def find_deck(option: str | None, environment: Mapping[str, str], here: Path) ->
         if candidate.is_dir() and (candidate / "deck.db").exists():
             return DeckPaths(candidate)
     return DeckPaths(here / DECK_FOLDER)
+
+
+def absolute(path: str, base: Path) -> str:
+    """A path that starts at `base`; `~` is the user's home."""
+    return os.path.join(base, os.path.expanduser(path))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -12,6 +11,7 @@ from batchdeck.core.batchfile.document import Document, Loc
 from batchdeck.core.batchfile.faults import UNSUPPORTED_LIMIT
 from batchdeck.core.batchfile.schema import AgentBlock
 from batchdeck.core.model.agent import Agent, AgentKind
+from batchdeck.core.paths import absolute
 
 
 def agent_from(name: str, block: AgentBlock, base: Path, folders: Collection[str]) -> Agent:
@@ -44,11 +44,6 @@ def absolute_command(command: Collection[str], base: Path) -> tuple[str, ...]:
     if not items or "/" not in items[0]:
         return items
     return (absolute(items[0], base), *items[1:])
-
-
-def absolute(path: str, base: Path) -> str:
-    """A path that starts at `base`; `~` is the user's home."""
-    return os.path.join(base, os.path.expanduser(path))
 
 
 def check_agents(document: Document, blocks: Any, cap: int, at: Loc = ("agents",)) -> None:

@@ -7,10 +7,10 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from batchdeck.core.batchfile.agents import absolute
 from batchdeck.core.batchfile.checks import check_agent_name, check_template
 from batchdeck.core.batchfile.document import Document, Loc, Unquoted
 from batchdeck.core.batchfile.faults import shown
+from batchdeck.core.paths import absolute
 
 ITEM_NAMES = ("item", "index", "batch")
 """What a step's templates may name, beside what earlier steps of the item keep."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from batchdeck.core.batchfile.agents import absolute, agent_from, check_agents
+from batchdeck.core.batchfile.agents import agent_from, check_agents
 from batchdeck.core.batchfile.document import Document, parse
 from batchdeck.core.batchfile.faults import BatchFileFaults
 from batchdeck.core.batchfile.schema import ConfigBlock, LimitsBlock
@@ -24,6 +24,7 @@ from batchdeck.core.model.limit import (
     Limit,
 )
 from batchdeck.core.model.task import Status
+from batchdeck.core.paths import absolute
 
 
 def read_layers(deck: Path, user: Path) -> Settings:

@@ -9,8 +9,6 @@ from typing import Any
 
 from batchdeck.core.agents.adapter import Outcome
 from batchdeck.core.batchfile import templates
-from batchdeck.core.batchfile.agents import absolute
-from batchdeck.core.batchfile.expanding import step_title
 from batchdeck.core.deck.items import Items, Left, NextWords
 from batchdeck.core.deck.turns import drop_queued, queue_turn
 from batchdeck.core.deck.work import Work
@@ -19,6 +17,7 @@ from batchdeck.core.model.folder import Folder
 from batchdeck.core.model.foreach import NoValue, Step, value_of, write_words
 from batchdeck.core.model.task import COMPLETED, Status, Task
 from batchdeck.core.model.turn import DECIDES_TASK, Trigger, Turn, TurnState
+from batchdeck.core.paths import absolute
 from batchdeck.core.rules.barrier import Conflict, Patch, first, visible
 from batchdeck.core.store import changes as sql
 from batchdeck.core.text import clean_line, clean_text
@@ -97,6 +96,8 @@ def _next_words(items: Items, task: Task, left: Left) -> NextWords | None:
     names: dict[str, Any] = {**visible(left.patches), **left.kept}
     names |= {"item": item, "index": task.index, "batch": task.batch}
     try:
+        from batchdeck.core.batchfile.expanding import step_title  # its schema loads slowly
+
         title = clean_line(templates.fill(step.title or "", names).strip())
         return NextWords(
             prompt=clean_text(templates.fill(step.prompt, names)),
