@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -124,7 +125,7 @@ class Supervisor:
             return code
 
 
-class Harness:
+class Harness(ABC):
     """What all the ways of killing share: decks one after another until there were enough kills."""
 
     def __init__(self, kills: int, seed: int, program: Program | None = None) -> None:
@@ -161,9 +162,9 @@ class Harness:
     def draw(self, folder: Path, dice: random.Random) -> Workload:
         return draw_workload(folder, dice, TASKS_PER_DECK)
 
+    @abstractmethod
     def one_deck(self, load: Workload, dice: random.Random) -> Findings:
         """Has one batch done, with as many kills as come in its way."""
-        raise NotImplementedError
 
     def judged_early(self, load: Workload) -> Findings:
         """The findings of a deck that need not be finished, since a fault has shown already."""

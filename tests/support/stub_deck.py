@@ -164,7 +164,7 @@ def view_of(
     return DeckView(
         revision=1,
         at_ms=NOW_MS,
-        deck="/work/project/.batchdeck",
+        deck="/data/project/.batchdeck",
         mode=more.pop("mode", "running" if live else "idle"),
         running=len(live),
         queued=len(queued),

@@ -44,7 +44,7 @@ def busy_view(**more: Any) -> DeckView:
     progress = Status.IN_PROGRESS
     turns = [
         turn(408, TurnState.RUNNING, agent="reviewer", started_ms=NOW_MS - 730_000),
-        turn(412, TurnState.RUNNING, folder=folder("/work/project/docs")),
+        turn(412, TurnState.RUNNING, folder=folder("/data/project/docs")),
         turn(
             419,
             TurnState.RUNNING,
@@ -53,7 +53,7 @@ def busy_view(**more: Any) -> DeckView:
             started_ms=NOW_MS - 37_000,
         ),
         turn(420, TurnState.RUNNING, agent="tester", started_ms=NOW_MS - 95_000),
-        turn(431, folder=folder("/work/project/docs/api"), title="Move the API pages"),
+        turn(431, folder=folder("/data/project/docs/api"), title="Move the API pages"),
         turn(433, held_by="op"),
         turn(434, target="issue-12"),
         turn(435, target="issue-12"),

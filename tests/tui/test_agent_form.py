@@ -22,7 +22,7 @@ SIZES = [(60, 16), (80, 24), (120, 36)]
 
 
 def reading(name: str, known: Agent | None, change: Change) -> Agent:
-    return read_changed(name, known, change, Path("/work/project"), Settings())
+    return read_changed(name, known, change, Path("/data/project"), Settings())
 
 
 FORM = ScreenSettings(read_agent=reading)

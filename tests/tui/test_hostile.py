@@ -50,8 +50,8 @@ RISKY = re.compile(
 def hostile_view(text: str) -> DeckView:
     """Whatever can come from outside says `text`."""
     turns = [
-        turn(1, TurnState.RUNNING, agent=text, title=text, folder=folder(f"/work/{text}")),
-        turn(2, agent=text, title=text, target=text, folder=folder(f"/work/{text}/x")),
+        turn(1, TurnState.RUNNING, agent=text, title=text, folder=folder(f"/data/{text}")),
+        turn(2, agent=text, title=text, target=text, folder=folder(f"/data/{text}/x")),
         turn(3, agent=text, title=text, target=text, held_by=text),
         turn(4, TurnState.FAILED, agent=text, error=text, title=text, exit_code=3),
         turn(5, TurnState.LOST, agent=text, error=text),

@@ -20,10 +20,10 @@ pytestmark = pytest.mark.anyio
 def test_a_folder_stands_below_the_one_that_contains_it_and_names_who_is_where() -> None:
     view = view_of(
         [
-            turn(1, TurnState.RUNNING, folder=folder("/work/project/docs")),
-            turn(2, folder=folder("/work/project/docs/api")),
-            turn(3, folder=folder("/work/project/docs2")),
-            turn(4, TurnState.SUCCEEDED, folder=folder("/work/project/old")),
+            turn(1, TurnState.RUNNING, folder=folder("/data/project/docs")),
+            turn(2, folder=folder("/data/project/docs/api")),
+            turn(3, folder=folder("/data/project/docs2")),
+            turn(4, TurnState.SUCCEEDED, folder=folder("/data/project/old")),
         ]
     )
     tree = folder_tree(view)
@@ -35,13 +35,13 @@ def test_a_folder_stands_below_the_one_that_contains_it_and_names_who_is_where()
 
 
 def test_two_spellings_of_one_place_are_one_folder() -> None:
-    real = folder("/work/project/docs")
+    real = folder("/data/project/docs")
     view = view_of([turn(1, folder=real), turn(2, folder=Folder("/link", real.key, real.above))])
     assert [place.waiting for place in folder_tree(view).values()] == [[1, 2]]
 
 
 def test_a_folder_is_not_free_while_a_parent_or_a_child_of_it_is_occupied() -> None:
-    work, scene_of = "/work/project", lambda turns: Scene(view_of(turns), NOW_MS)
+    work, scene_of = "/data/project", lambda turns: Scene(view_of(turns), NOW_MS)
     below = [turn(11, TurnState.RUNNING, folder=folder(f"{work}/docs"))]
     below += [turn(12, folder=folder(f"{work}/docs/api")), turn(13, folder=folder(f"{work}/site"))]
     cells = [place_row(place, scene_of(below))[1].text for place in tree_of(below)]

@@ -33,7 +33,7 @@ from batchdeck.tui.present.turns import SYMBOLS, turn_row, what
 from tests.support.stub_deck import NOW_MS, agent, batch, task, turn, view_of
 from tests.tui.examples import busy_view, held
 
-DECK = "/work/project/.batchdeck"
+DECK = "/data/project/.batchdeck"
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_a_reason_names_the_place_and_every_shut_gate() -> None:
         Gate(
             GateName.FOLDER,
             False,
-            "/work/project/docs",
+            "/data/project/docs",
             1,
             1,
             (Holder(412, "T-114", NOW_MS),),
@@ -108,7 +108,7 @@ def test_a_folder_that_is_occupied_above_or_below_says_where() -> None:
         holder = (Holder(11, "T1", 0),)
         return Gate(GateName.FOLDER, False, path, 1, 1, holder, "when #11 ends", place=place)
 
-    docs, api = "/work/project/docs", "/work/project/docs/api"
+    docs, api = "/data/project/docs", "/data/project/docs/api"
     assert gate_words(gate(docs), DECK) == "folder docs busy (#11)"
     assert gate_words(gate(api, docs), DECK) == "folder under docs (#11)"
     assert gate_words(gate(docs, api), DECK) == "folder over docs/api (#11)"
@@ -314,7 +314,7 @@ def test_fitted_text_is_exactly_as_wide_as_it_should_be(text: str, width: int) -
 
 
 def test_a_folder_is_named_from_the_decks_own() -> None:
-    assert short_path("/work/project/docs/api", DECK) == "docs/api"
+    assert short_path("/data/project/docs/api", DECK) == "docs/api"
     home = os.path.expanduser("~")
     assert short_path(f"{home}/notes", DECK) == "~/notes"
     assert short_path(f"{home}/a/b/c/d", DECK) == "…/c/d"

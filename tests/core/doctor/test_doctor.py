@@ -182,7 +182,7 @@ MOUNTS = """\
 @pytest.mark.parametrize(
     ("path", "kind"),
     [
-        ("/work/.batchdeck", "ext4"),
+        ("/data/.batchdeck", "ext4"),
         ("/home/me/.batchdeck", "nfs4"),
         ("/home/local/.batchdeck", "xfs"),
         ("/mnt/with blank/deck", "cifs"),
