@@ -11,13 +11,14 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields
 from functools import cache
-from typing import Any, get_args, get_type_hints
-
-from pydantic import TypeAdapter
+from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 from batchdeck.core.control.wire import plain
 from batchdeck.core.difference import RowNews, changed_tasks, changed_turns
 from batchdeck.core.view import DeckView
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 ROWS_PER_LINE = 1_000
 _CHANGED: Mapping[str, Callable[[DeckView, DeckView], set[int]]] = {
@@ -32,6 +33,8 @@ _NOTHING = DeckView()
 @cache
 def _adapters() -> dict[str, TypeAdapter[Any]]:
     """How each field crosses; of the large mappings, how one row does."""
+    from pydantic import TypeAdapter  # a deck opens without it
+
     types = get_type_hints(DeckView)
     rows = {name: get_args(types[name])[1] for name in _CHANGED}
     return {name: TypeAdapter(rows.get(name, kind)) for name, kind in types.items()}

@@ -5,9 +5,8 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
-from typing import Any
-
-from pydantic import TypeAdapter, ValidationError
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from batchdeck.core.commands import (
     AddTask,
@@ -41,6 +40,9 @@ from batchdeck.core.model.turn import TurnState
 from batchdeck.core.port import OutputPage
 from batchdeck.core.text import is_whole
 
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
 LARGEST = 2**53
 _KINDS: Mapping[str, type[Command]] = {
     "send": Send,
@@ -66,10 +68,14 @@ _KINDS: Mapping[str, type[Command]] = {
     "agent": DefineAgent,
     "remove_agent": RemoveAgent,
 }
-_ADAPTERS: Mapping[type[Command], TypeAdapter[Any]] = {
-    kind: TypeAdapter(kind) for kind in _KINDS.values()
-}
 _NAMES = {kind: name for name, kind in _KINDS.items()}
+
+
+@cache
+def _adapter(kind: type[Command]) -> TypeAdapter[Any]:
+    from pydantic import TypeAdapter  # a deck opens without it
+
+    return TypeAdapter(kind)
 
 
 def command_document(command: Command) -> dict[str, Any]:
@@ -109,8 +115,10 @@ def command_from(document: Any) -> Command:
         raise BadInput(f"{document['kind']} knows no {', '.join(map(repr, unknown))}.")
     if kind is Send and values.get("on_busy") not in (None, "queue", "force"):
         raise BadInput(f"on_busy cannot be {values['on_busy']!r}.", code="on_busy_invalid")
+    from pydantic import ValidationError
+
     try:
-        command: Command = _ADAPTERS[kind].validate_python(values)
+        command: Command = _adapter(kind).validate_python(values)
     except ValidationError as error:
         fault = error.errors()[0]
         where = ".".join(str(part) for part in fault["loc"])

@@ -46,10 +46,10 @@ def test_the_exit_code_is_the_batchs(
 
 
 def test_the_lines_of_a_run_count_what_failed(space: Workspace, invoke: Invoke) -> None:
-    file = space.batch(tasks=tasks("exit=3", "exit=0"), on_error="skip")
+    file = space.batch(tasks=tasks("exit=3", "exit=3"), on_error="skip")
     shown = invoke("run", file, "--headless", code=5).out
-    assert "(0 done · 1 failed of 2)" in shown
-    assert "completed with errors: 1 done · 1 failed" in shown
+    assert "(0 done · 2 failed of 2)" in shown
+    assert "completed with errors: 0 done · 2 failed" in shown
 
 
 def test_a_flag_beats_the_file(space: Workspace, invoke: Invoke) -> None:
