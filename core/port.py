@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -60,3 +60,14 @@ class Deck(Protocol):
     async def messages(self, conversation: int) -> Sequence[Message]:
         """The messages of a conversation, oldest first."""
         ...
+
+
+class LiveDeck(Deck, Protocol):
+    """A deck that this process holds."""
+
+    def admit(self) -> None:
+        """Begins to start turns."""
+        ...
+
+    @property
+    def listeners(self) -> list[Callable[[Sequence[Event]], None]]: ...

@@ -72,10 +72,10 @@ _NAMES = {kind: name for name, kind in _KINDS.items()}
 
 
 @cache
-def _adapter(kind: type[Command]) -> TypeAdapter[Any]:
+def _adapter(name: str) -> TypeAdapter[Any]:
     from pydantic import TypeAdapter  # a deck opens without it
 
-    return TypeAdapter(kind)
+    return TypeAdapter(_KINDS[name])
 
 
 def command_document(command: Command) -> dict[str, Any]:
@@ -118,7 +118,7 @@ def command_from(document: Any) -> Command:
     from pydantic import ValidationError
 
     try:
-        command: Command = _adapter(kind).validate_python(values)
+        command: Command = _adapter(document["kind"]).validate_python(values)
     except ValidationError as error:
         fault = error.errors()[0]
         where = ".".join(str(part) for part in fault["loc"])

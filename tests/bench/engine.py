@@ -22,7 +22,6 @@ from typing import Any
 
 import anyio
 
-from batchdeck.__main__ import collect_seldom
 from batchdeck.core.agents.demo import DemoAgent
 from batchdeck.core.commands import AddBatch
 from batchdeck.core.deck.opening import open_deck
@@ -32,6 +31,7 @@ from batchdeck.core.model.batch import BatchState
 from batchdeck.core.model.spec import TaskSpec
 from batchdeck.core.model.task import Status
 from batchdeck.core.paths import DeckPaths
+from batchdeck.root import collect_seldom
 from tests.bench.raw import AGENTS, Figure, raw0, raw1, raw3
 from tests.support.builders import batch_spec, demo_agent
 

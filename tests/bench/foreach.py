@@ -23,7 +23,6 @@ from typing import Any
 
 import anyio
 
-from batchdeck.__main__ import collect_seldom
 from batchdeck.core.agents.demo import DemoAgent
 from batchdeck.core.batchfile.reading import read_batch
 from batchdeck.core.batchfile.settings import Settings
@@ -36,6 +35,7 @@ from batchdeck.core.model.batch import BatchState
 from batchdeck.core.model.spec import BatchSpec
 from batchdeck.core.model.task import Status
 from batchdeck.core.paths import DeckPaths
+from batchdeck.root import collect_seldom
 
 AT_WORK = 64
 LOOK_SECONDS = 0.02

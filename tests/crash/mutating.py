@@ -52,7 +52,7 @@ class Mutant:
         package.mkdir(parents=True)
         for name in ("core", "tui", "themes"):
             (package / name).symlink_to(folder / name)
-        for name in ("__init__.py", "__main__.py", "py.typed"):
+        for name in ("__init__.py", "__main__.py", "py.typed", "root.py"):
             (package / name).symlink_to(folder / "core" / "_package" / name)
         compile_dir(folder, quiet=2)  # or every start would be slower than those of the original
         environment = {"PYTHONPATH": str(folder / "lib")}

@@ -122,3 +122,12 @@ def test_after_a_fault_of_the_screen_a_report_says_what_it_was(
     assert go("exception", terminal) == 1
     (report,) = Path(space.deck).glob("crash*")
     assert "a fault of the screen" in report.read_text()
+
+
+def test_an_interrupt_while_it_is_still_loading_ends_it_without_a_word(space: Workspace) -> None:
+    modules = space.folder / "modules"
+    modules.mkdir()
+    interrupts = "import os, signal; os.kill(os.getpid(), signal.SIGINT)"
+    (modules / "anyio.py").write_text(interrupts)
+    ended = space.run("status", env={"PYTHONPATH": str(modules)})
+    assert (ended.code, ended.err) == (-signal.SIGINT, "")

@@ -8,19 +8,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
 from batchdeck.core.batchfile.settings import Settings, read_settings
-from batchdeck.core.commands import Command
-from batchdeck.core.doctor.finding import Finding
 from batchdeck.core.errors import BatchdeckError
-from batchdeck.core.model.event import Event
 from batchdeck.core.paths import DeckPaths, find_deck
-from batchdeck.core.port import Deck, OutputPage
 from batchdeck.core.text import clean_line
-from batchdeck.core.view import DeckView
+
+if TYPE_CHECKING:  # a command that only looks starts in half the time without the engine's words
+    from batchdeck.core.commands import Command
+    from batchdeck.core.doctor.finding import Finding
+    from batchdeck.core.model.event import Event
+    from batchdeck.core.port import Deck, LiveDeck, OutputPage
+    from batchdeck.core.view import DeckView
 
 LONGEST_LINE = 2_000
 """Characters of a line for people."""
@@ -73,17 +75,6 @@ class OpenDeck(Protocol):
     def __call__(
         self, paths: DeckPaths, opening: Opening
     ) -> AbstractAsyncContextManager[LiveDeck]: ...
-
-
-class LiveDeck(Deck, Protocol):
-    """A deck that this process holds."""
-
-    def admit(self) -> None:
-        """Begins to start turns."""
-        ...
-
-    @property
-    def listeners(self) -> list[Callable[[Sequence[Event]], None]]: ...
 
 
 @dataclass(frozen=True, slots=True)

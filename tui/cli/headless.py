@@ -18,10 +18,11 @@ from batchdeck.core.model.batch import BATCH_EXIT_CODES, BatchState
 from batchdeck.core.model.event import Event
 from batchdeck.core.model.turn import TurnState
 from batchdeck.core.paths import DeckPaths
+from batchdeck.core.port import LiveDeck
 from batchdeck.core.rules.plan import starts
 from batchdeck.core.text import clean_line
 from batchdeck.core.view import DeckView
-from batchdeck.tui.cli.context import Context, LiveDeck, Manner, Opening
+from batchdeck.tui.cli.context import Context, Manner, Opening
 from batchdeck.tui.cli.lines import log_words, plain_words, standing_line, waits_for
 from batchdeck.tui.cli.progress import Progress, progress_for
 from batchdeck.tui.cli.running import event_clock

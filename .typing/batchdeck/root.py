@@ -1,0 +1,1 @@
+../../core/_package/root.py
