@@ -10,7 +10,8 @@ from urllib.parse import unquote
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
+from tests.crash.mutating import MUTANTS, ROOT, Mutant
+
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 ROOMS = ("core", "tui", "themes")
 
@@ -92,3 +93,8 @@ def test_the_version_is_the_same_everywhere() -> None:
     from batchdeck import __version__
 
     assert SETTINGS["project"]["version"] == __version__
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda m: m.name)
+def test_every_deliberate_fault_fits_the_code_as_it_stands(mutant: Mutant) -> None:
+    mutant.apply_in(ROOT, "--check")

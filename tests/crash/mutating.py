@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.crash.harness import Program
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).resolve().parents[2]
 PATCHES = Path(__file__).parent / "mutants"
 _CAUGHT_BY = re.compile(r"^Caught-by: (.+)$", re.MULTILINE)
 
@@ -35,19 +35,27 @@ class Mutant:
         assert found is not None, f"{self.patch} does not say what catches it"
         return found[1]
 
-    def build(self, folder: Path) -> Program:
-        """Makes the changed copy; the program that is run from it."""
-        for name in ("core", "tui", "themes"):
-            ignored = shutil.ignore_patterns("__pycache__")
-            shutil.copytree(ROOT / name, folder / name, ignore=ignored)
+    def apply_in(self, folder: Path, *flags: str) -> None:
+        """Changes the code in a folder; with `--check`, only sees whether it could.
+
+        Raises:
+            AssertionError: the code has changed where the fault is to be put in.
+        """
         applied = subprocess.run(
-            ["git", "apply", "--recount", "--unidiff-zero", "-C1", str(self.patch)],
+            ["git", "apply", "--recount", "--unidiff-zero", "-C1", *flags, str(self.patch)],
             cwd=folder,
             capture_output=True,
             text=True,
             env={**os.environ, "GIT_CEILING_DIRECTORIES": str(folder.parent)},
         )
         assert applied.returncode == 0, f"{self.name} no longer fits the code: {applied.stderr}"
+
+    def build(self, folder: Path) -> Program:
+        """Makes the changed copy; the program that is run from it."""
+        for name in ("core", "tui", "themes"):
+            ignored = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(ROOT / name, folder / name, ignore=ignored)
+        self.apply_in(folder)
         package = folder / "lib" / "batchdeck"
         package.mkdir(parents=True)
         for name in ("core", "tui", "themes"):

@@ -117,15 +117,14 @@ def test_each_local_finding_is_followed_and_shown(space: Workspace, terminal: Op
     shown.press("e", "e")
     shown.until_shown("kind:reconcile")
 
-    change(space, "UPDATE tasks SET status = 'DONE' WHERE key = 'DONE'")
+    change(
+        space,
+        "UPDATE tasks SET status = 'DONE' WHERE key = 'DONE'",
+        "UPDATE blockers SET state = 'resolved'",
+        f"UPDATE turns SET state = 7, ended_ms = queued_ms WHERE id = {space.turn('LEFT').id}",
+    )
     shown.until_shown("reconcile.skipped", "1 done elsewhere")
-
-    change(space, "UPDATE blockers SET state = 'resolved'")
-    shown.until_shown("everything that blocked it is answered")
-
-    left = space.turn("LEFT").id
-    change(space, f"UPDATE turns SET state = 7, ended_ms = queued_ms WHERE id = {left}")
-    shown.until_shown("it had no turn")
+    shown.until_shown("everything that blocked it is answered", "it had no turn")
     shown.until(lambda _: space.starts().count("LEFT") == 2)
 
     attempt = space.turn("GONE").attempt

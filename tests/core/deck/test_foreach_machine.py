@@ -138,7 +138,7 @@ class Play:
         return {"out": {"all": [str(index) for index in done]}, "n": sum(done)}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(st.integers(0, 10**9))
 def test_the_items_of_a_foreach_keep_its_limits_and_are_committed_once(seed: int) -> None:
     play = Play(seed)

@@ -37,7 +37,7 @@ from tests.core.deck.model import Model, Running
 from tests.core.deck.writer import Writer
 from tests.support.builders import batch_spec, demo_agent, folder
 
-STEPS = int(os.environ.get("BATCHDECK_STEPS", "10000"))
+STEPS = int(os.environ.get("BATCHDECK_STEPS", "6000"))
 PER_EXAMPLE = 50
 AGENTS = ("a", "b", "c")
 PATHS = ("/w", "/w/x", "/w/x/y", "/v")
