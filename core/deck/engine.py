@@ -288,13 +288,15 @@ class Engine:
     async def _start_over(self, letters: Sequence[Letter], error: BatchdeckError) -> None:
         """What was in memory is not on disk: read it back, refuse the commands, keep the news.
 
-        Nothing else is done before it has been read back. When the deck is being closed the news
-        is given up: the next supervisor finds out by evidence.
+        What the guard refused is carried out again letter by letter: a start and a lowered limit
+        may each be right, and not be so at once. Nothing else is done before memory has been read
+        back. When the deck is being closed the news is given up: the next supervisor finds out by
+        evidence.
         """
         _log.error("transaction refused: %s", error)
         self._refusals += 1
         again = isinstance(error, GuardRefused) and self._refusals < MOST_REFUSALS
-        self._inbox.put_back(letters)
+        self._inbox.put_back(letters, singly=again)
         if not again:
             self._refuse_commands(error)
         read_back = await self.memory.read_back()

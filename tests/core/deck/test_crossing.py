@@ -1,12 +1,22 @@
-"""A status set while a message runs, a stop that meets a fence, a batch that is taken up again."""
+"""What crosses: a status and a message, a stop and a fence, a force and a lowered limit."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import anyio
 import pytest
 
-from batchdeck.core.commands import OnBusy, RetryTask, Send, SetStatus, StopTurn
+from batchdeck.core.commands import (
+    Command,
+    OnBusy,
+    Receipt,
+    RetryTask,
+    Send,
+    SetLimit,
+    SetStatus,
+    StopTurn,
+)
 from batchdeck.core.model.batch import BatchState, OnError
 from batchdeck.core.model.spec import TaskSpec
 from batchdeck.core.model.task import Status
@@ -67,3 +77,24 @@ async def test_a_retry_in_a_failed_batch_brings_back_what_it_never_began(tmp_pat
         second = here.view.tasks[2].turn
         await here.end(second)
         assert here.view.batches["b"].state is BatchState.COMPLETED
+
+
+async def test_a_forced_message_and_a_limit_that_is_lowered_at_that_moment_are_both_carried_out(
+    tmp_path: Path,
+) -> None:
+    receipts: dict[str, Receipt] = {}
+    async with bench(tmp_path) as here:
+        await here.add(batch_spec("b", [TaskSpec("T1", "a")], [demo_agent("a", 1)]))
+        await here.puppets.until_begun(1)
+
+        async def ask(name: str, command: Command) -> None:
+            receipts[name] = await here.deck.submit(command)
+
+        async with anyio.create_task_group() as seats:
+            seats.start_soon(ask, "force", Send(to="a", text="now", on_busy=OnBusy.FORCE))
+            seats.start_soon(ask, "limit", SetLimit(name="global", value=1))
+        assert receipts["force"].accepted, receipts["force"].message
+        assert receipts["limit"].accepted, receipts["limit"].message
+        assert here.view.limits["global"].value == 1
+        assert here.view.live == (1, receipts["force"].turn)
+        assert here.view.fault is None

@@ -33,7 +33,8 @@ from batchdeck.core.model.batch import OnError
 from batchdeck.core.model.spec import TaskSpec
 from batchdeck.core.model.task import Status
 from batchdeck.core.model.turn import AttemptEnd, TurnState
-from tests.core.deck.model import Model, Running
+from tests.core.deck.model import Model
+from tests.core.deck.telling import compare, tell
 from tests.core.deck.writer import Writer
 from tests.support.builders import batch_spec, demo_agent, folder
 
@@ -198,38 +199,9 @@ class Deck(RuleBasedStateMachine):
     @invariant()
     def everything_holds(self) -> None:
         self.writer.check()
-        self._tell_the_model()
-        state = self.writer.state
-        ended = {t.id: str(t.state) for t in state.turns.values() if t.ended_ms is not None}
-        tasks = {task.name for task in state.tasks.values()}
-        self.model.conserved(tasks, set(state.live), ended)
-
-    def _tell_the_model(self) -> None:
-        """Passes on what happened in this step, in the order in which it was recorded."""
-        state = self.writer.state
         events, self.told = self.writer.events[self.told :], len(self.writer.events)
-        for _, _, kind, turn_id, *_, fields in events:
-            turn = state.turns.get(turn_id or 0)
-            if turn is None:
-                continue
-            if kind == "turn.queued":
-                self.model.queue(turn.id, turn.position)
-            elif kind == "turn.claimed":
-                at_work = Running(
-                    turn.agent,
-                    turn.batch,
-                    turn.folder.path if turn.folder else None,
-                    turn.conversation,
-                    turn.target,
-                    turn.forced,
-                )
-                self.model.claim(turn.id, fields["attempt"], at_work)
-            elif kind == "attempt.ended" and (fields["end"] == "fenced" or fields.get("limited")):
-                self.model.put_back(turn.id)
-            elif kind == "ask.opened" and turn.id in self.model.running:
-                self.model.ask(turn.id)
-            elif kind == "turn.finished":
-                self.model.end(turn.id, str(fields["state"]))
+        tell(self.model, self.writer.state, events)
+        compare(self.model, self.writer.state)
 
 
 TestDeck = Deck.TestCase

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from batchdeck.core.agents.adapter import Outcome
@@ -21,10 +22,10 @@ from batchdeck.core.deck.turns import claim
 from batchdeck.core.deck.work import Work
 from batchdeck.core.errors import BatchdeckError
 from batchdeck.core.model.folder import Folder
-from batchdeck.core.model.limit import GLOBAL, Limit
+from batchdeck.core.model.limit import GLOBAL
 from batchdeck.core.model.turn import Turn, TurnState
 from batchdeck.core.rules.plan import starts
-from batchdeck.core.store.changes import SAVE_LIMIT, Changes
+from batchdeck.core.store.changes import SAVE_LIMIT, Changes, GuardRefused
 from batchdeck.core.store.events import Noted
 from batchdeck.core.store.load import load
 from batchdeck.core.store.migrate import migrate
@@ -36,20 +37,47 @@ EVERY_ENDED = 1_000_000
 class Writer:
     """Does what one round of the engine does, and compares memory with disk after it."""
 
-    def __init__(self, places: dict[str, Folder]) -> None:
+    def __init__(self, places: dict[str, Folder], copied: sqlite3.Connection | None = None) -> None:
         self.raw = sqlite3.connect(":memory:", isolation_level=None)
         self.raw.row_factory = sqlite3.Row
         self.raw.execute("PRAGMA foreign_keys = ON")
-        migrate(self.raw)
+        if copied is None:
+            self._make_rows()
+        else:
+            copied.backup(self.raw)
         self.places = places
         self.now_ms = START_MS
         self.events: list[Noted] = []
+        self._read_back()
+        self._open: Work | None = None
+
+    def _make_rows(self) -> None:
+        migrate(self.raw)
         first = Changes()
         first.add(SAVE_LIMIT, (GLOBAL, 4, 4, "", 0, "default", 0))
         first.write(self.raw)
-        self.state = self.stored()
-        assert self.state.limits[GLOBAL] == Limit(GLOBAL, 4)
-        self.scheduler = scheduler_for(self.state, self.now_ms)
+
+    def copy(self) -> Writer:
+        """Another deck that stands where this one stands."""
+        return Writer(self.places, self.raw)
+
+    def one_round(self, deeds: Sequence[Callable[[], object]]) -> None:
+        """Does all in one transaction, admissions at its end.
+
+        Raises:
+            GuardRefused: nothing was done.
+        """
+        self._open = self._work()
+        try:
+            for deed in deeds:
+                deed()
+        finally:
+            work, self._open = self._open, None
+        try:
+            self._finish(work)
+        except GuardRefused:
+            self._read_back()
+            raise
 
     def stored(self) -> DeckState:
         """The state as the file has it."""
@@ -64,9 +92,10 @@ class Writer:
         self._finish(work)
         return receipt
 
-    def end(self, turn: int, outcome: Outcome) -> None:
+    def end(self, turn: int, outcome: Outcome, attempt: str | None = None) -> None:
+        """News of an attempt: of the turn's latest, unless another is named."""
         work = self._work()
-        ended(work, turn, self.state.turns[turn].attempt or "", outcome)
+        ended(work, turn, attempt or self.state.turns[turn].attempt or "", outcome)
         self._finish(work)
 
     def pass_time(self, milliseconds: int) -> None:
@@ -80,14 +109,19 @@ class Writer:
 
     def reopen(self) -> None:
         """What a supervisor that was killed and started again has in memory."""
-        self.state = self.stored()
-        self.scheduler = scheduler_for(self.state, self.now_ms)
+        self._read_back()
         self._finish(self._work())
 
+    def _read_back(self) -> None:
+        self.state = self.stored()
+        self.scheduler = scheduler_for(self.state, self.now_ms)
+
     def _work(self) -> Work:
-        return Work(self.state, self.scheduler, self.now_ms)
+        return self._open or Work(self.state, self.scheduler, self.now_ms)
 
     def _finish(self, work: Work) -> None:
+        if work is self._open:
+            return
         work.choose_items()
         shut_spent(self.state, self.scheduler, work.now_ms)
         while (turn := self.scheduler.next()) is not None:
