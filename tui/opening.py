@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -45,9 +46,9 @@ class OpeningApp(CommandingApp):
     drafts: dict[str, str]
     """What is written and not sent, by whom it is for."""
 
+    @abstractmethod
     def scene(self) -> Scene:
         """The view as it stands at this moment."""
-        raise NotImplementedError
 
     def open(self, screen: Screen[Any], then: Callable[[Any], None] | None = None) -> None:
         """Puts a screen over the others, with the latest scene."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+
 from textual import work
 
 from batchdeck.core.clock import Clock
@@ -18,9 +20,9 @@ class TravellingApp(OpeningApp):
     past: Past | None = None
     """The moment that is shown; None: now."""
 
+    @abstractmethod
     def show_scene(self) -> None:
         """Gives every screen the scene."""
-        raise NotImplementedError
 
     @property
     def in_past(self) -> bool:

@@ -44,3 +44,12 @@ async def test_a_remapped_key_acts_and_help_shows_it() -> None:
         await pilot.press("question_mark")
         await until_shown(pilot, "Show every key.")
         assert any("f6" in line and "gate" in line for line in screen_text(app).splitlines())
+
+
+@pytest.mark.anyio
+async def test_the_bar_shows_the_keys_that_the_operator_has() -> None:
+    settings = ScreenSettings(keymap={"why": "f6", "limit.lower": "f7"})
+    async with shown(StubDeck(busy_view()), (120, 36), settings) as (app, pilot):
+        assert "f6 why" in screen_text(app).splitlines()[-1]
+        await pilot.press("shift+tab")
+        await until_shown(pilot, "+ f7 limit")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from time import monotonic
@@ -15,6 +16,7 @@ from batchdeck.tui.actions import ACTIONS, BY_ID
 from batchdeck.tui.keys import FIXED
 from batchdeck.tui.performing import perform
 from batchdeck.tui.present.cells import Tone
+from batchdeck.tui.present.hints import Hint
 from batchdeck.tui.present.limit_change import LimitChange
 from batchdeck.tui.screens.live import LiveScreen
 from batchdeck.tui.widgets.action_bar import ActionBar
@@ -22,9 +24,8 @@ from batchdeck.tui.widgets.action_bar import ActionBar
 Step = Callable[[LimitChange, DeckView], "LimitChange | str"]
 ECHO_SECONDS = 0.3
 """How long after a dialog has closed a second enter was still meant for it."""
-_SPOKEN = {"limit.raise": ("+ -", "limit")}
+_PAIRS = {"limit.raise": "limit.lower", "queue.up": "queue.down"}
 """Two actions that the bar shows as one."""
-_DECK_LIMIT = ("+ -", "deck's limit")
 
 
 def bindings_of(parts: Collection[Focus], *left_out: str) -> list[BindingType]:
@@ -54,9 +55,17 @@ class ActingScreen(LiveScreen[None]):
         """Whether the action has a key here."""
         return any(isinstance(b, Binding) and b.id == action_id for b in self.BINDINGS)
 
+    @abstractmethod
     def standpoint(self) -> Standpoint:
         """Where the operator is, and what a key would be about."""
-        raise NotImplementedError
+
+    def hint(self, action_id: str, word: str = "") -> Hint:
+        """An action as the bar shows it, with the key that the operator has for it."""
+        return hint(action_id, self.deck_app.keys_of, word)
+
+    def hints_for(self, part: Focus, *left_out: str) -> tuple[Hint, ...]:
+        """The keys worth knowing in a part of the screen."""
+        return hints_for(part, self.deck_app.keys_of, *left_out)
 
     def set_filter(self, text: str) -> None:
         """Shows only the turns that pass; an empty text shows all."""
@@ -119,14 +128,22 @@ class ActingScreen(LiveScreen[None]):
         perform(self, action_id, at)
 
 
-def hints_for(part: Focus, *left_out: str) -> tuple[tuple[str, str], ...]:
+def hint(action_id: str, keys_of: Callable[[Action], str], word: str = "") -> Hint:
+    """An action as the bar shows it; two that belong together as one."""
+    action = BY_ID[action_id]
+    keys = keys_of(action)
+    if action_id in _PAIRS:
+        keys = f"{keys.split()[0]} {keys_of(BY_ID[_PAIRS[action_id]]).split()[0]}"
+    return keys, word or action.label
+
+
+def hints_for(part: Focus, keys_of: Callable[[Action], str], *left_out: str) -> tuple[Hint, ...]:
     """The keys worth knowing in a part of a screen."""
-    hints: list[tuple[str, str]] = []
-    for action in ACTIONS:
-        if part not in action.where or action.id in left_out:
-            continue
-        if action.id in _SPOKEN:
-            hints.append(_DECK_LIMIT if part is Focus.HEADLINE else _SPOKEN[action.id])
-        elif action.in_bar:
-            hints.append((action.shown, action.label))
-    return tuple(hints)
+    words = {"limit.raise": "deck's limit"} if part is Focus.HEADLINE else {}
+    return tuple(
+        hint(action.id, keys_of, words.get(action.id, ""))
+        for action in ACTIONS
+        if part in action.where
+        and action.id not in left_out
+        and (action.in_bar or action.id == "limit.raise")
+    )

@@ -14,7 +14,7 @@ from textual.widget import Widget
 from batchdeck.core.model.limit import GLOBAL, agent_limit, status_limit
 from batchdeck.tui.action import DECK_PARTS, Focus, Standpoint
 from batchdeck.tui.present.statuses import StatusRow
-from batchdeck.tui.screens.acting import bindings_of, hints_for
+from batchdeck.tui.screens.acting import bindings_of
 from batchdeck.tui.screens.changing import ChangingScreen
 from batchdeck.tui.screens.filtering import FilteringScreen
 from batchdeck.tui.widgets.action_bar import ActionBar
@@ -111,7 +111,7 @@ class DeckScreen(ChangingScreen, FilteringScreen):
         self.set_class(upper, "-at-tables")
         if upper:
             self.set_class(part is Focus.AGENTS, "-agents-first")
-        self.query_one(ActionBar).hints = hints_for(part)
+        self.query_one(ActionBar).hints = self.hints_for(part)
 
 
 def _limit_of(part: Focus, agent: str | None, status: StatusRow | None) -> str | None:

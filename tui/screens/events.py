@@ -20,7 +20,7 @@ from batchdeck.tui.present.fitting import fit
 from batchdeck.tui.present.happenings import event_row
 from batchdeck.tui.present.outside import tracker_lines
 from batchdeck.tui.present.scene import Scene
-from batchdeck.tui.screens.acting import bindings_of, hints_for
+from batchdeck.tui.screens.acting import bindings_of
 from batchdeck.tui.screens.filtering import FilteringScreen
 from batchdeck.tui.widgets.action_bar import ActionBar
 from batchdeck.tui.widgets.headline import Headline
@@ -69,7 +69,7 @@ class EventsScreen(FilteringScreen):
         self.query_one(ActionBar).hints = (
             ("esc", "back"),
             ("e", "reconciliation"),
-            *hints_for(Focus.TURNS, *_LEFT_OUT),
+            *self.hints_for(Focus.TURNS, *_LEFT_OUT),
         )
         self._show_trackers()
         self._read_on()

@@ -15,7 +15,7 @@ from batchdeck.tui.present.cells import Row
 from batchdeck.tui.present.columns import ANY_WIDTH, Column
 from batchdeck.tui.present.items import ItemKey, item_row, overview
 from batchdeck.tui.present.sparing import Sparing
-from batchdeck.tui.screens.acting import bindings_of, hints_for
+from batchdeck.tui.screens.acting import bindings_of
 from batchdeck.tui.screens.changing import ChangingScreen
 from batchdeck.tui.screens.table import NO_FILTER_NO_MARKS
 from batchdeck.tui.widgets.action_bar import ActionBar
@@ -59,7 +59,7 @@ class ItemsScreen(ChangingScreen):
     def on_mount(self) -> None:
         self.query_one(ItemTable).border_title = Content("items")
         left_out = (*NO_FILTER_NO_MARKS, "leave", "queue")
-        self.query_one(ActionBar).hints = (("esc", "back"), *hints_for(Focus.ITEMS, *left_out))
+        self.query_one(ActionBar).hints = (("esc", "back"), *self.hints_for(Focus.ITEMS, *left_out))
         self._show()
 
     def watch_scene(self) -> None:

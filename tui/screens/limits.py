@@ -12,7 +12,7 @@ from batchdeck.tui.action import Focus, Standpoint
 from batchdeck.tui.present.cells import Row
 from batchdeck.tui.present.columns import Column
 from batchdeck.tui.present.limit_rows import limit_names_shown, limit_row
-from batchdeck.tui.screens.acting import bindings_of, hints_for
+from batchdeck.tui.screens.acting import bindings_of
 from batchdeck.tui.screens.changing import ChangingScreen
 from batchdeck.tui.widgets.action_bar import ActionBar
 from batchdeck.tui.widgets.headline import Headline
@@ -49,10 +49,10 @@ class LimitsScreen(ChangingScreen):
         self.query_one(LimitTable).border_title = Content("limits")
         self.query_one(ActionBar).hints = (
             ("esc", "back"),
-            ("+ -", "change"),
+            self.hint("limit.raise", "change"),
             ("0-9", "set"),
-            ("n", "none"),
-            *hints_for(Focus.LIMITS, "limit.raise", *_LEFT_OUT)[1:],
+            self.hint("limit.none", "none"),
+            *self.hints_for(Focus.LIMITS, "limit.raise", *_LEFT_OUT)[1:],
         )
         self._show()
 

@@ -14,7 +14,7 @@ from batchdeck.tui.action import Focus, Standpoint
 from batchdeck.tui.present.cells import Tone
 from batchdeck.tui.present.queue_rows import EDITING, QUEUE_COLUMNS, queue_row
 from batchdeck.tui.present.receipts import refused_words
-from batchdeck.tui.screens.acting import bindings_of, hints_for
+from batchdeck.tui.screens.acting import bindings_of
 from batchdeck.tui.screens.edit import EditScreen
 from batchdeck.tui.screens.filtering import FilteringScreen
 from batchdeck.tui.turn_deeds import is_held
@@ -43,10 +43,10 @@ class QueueScreen(FilteringScreen):
         self.query_one(TurnTable).empty_words = "nothing is queued"
         self.query_one(ActionBar).hints = (
             ("esc", "back"),
-            ("enter", "edit"),
-            ("K J", "move"),
-            ("space", "mark"),
-            *hints_for(Focus.QUEUE, "open", *_LEFT_OUT),
+            self.hint("open", "edit"),
+            self.hint("queue.up", "move"),
+            self.hint("mark"),
+            *self.hints_for(Focus.QUEUE, "open", *_LEFT_OUT),
         )
 
     @on(VirtualTable.Opened)

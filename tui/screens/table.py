@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 from textual import on
@@ -9,7 +10,7 @@ from textual.app import ComposeResult
 from textual.content import Content
 
 from batchdeck.tui.action import Focus, Standpoint
-from batchdeck.tui.screens.acting import ActingScreen, hints_for
+from batchdeck.tui.screens.acting import ActingScreen
 from batchdeck.tui.widgets.action_bar import ActionBar
 from batchdeck.tui.widgets.headline import Headline
 from batchdeck.tui.widgets.virtual_table import VirtualTable
@@ -26,21 +27,21 @@ class TableScreen(ActingScreen):
     """What the keys are about."""
     VERTICAL_BREAKPOINTS = [(0, "-short"), (18, "-middling"), (30, "-tall")]  # noqa: RUF012
 
+    @abstractmethod
     def table(self) -> VirtualTable[Any]:
         """The table, new."""
-        raise NotImplementedError
 
+    @abstractmethod
     def show_rows(self) -> None:
         """Gives the table its rows, from the scene."""
-        raise NotImplementedError
 
     def turn_of_row(self) -> int | None:
         """The turn that the row under the cursor stands for."""
         return None
 
     @property
-    def title_words(self) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def title_words(self) -> str: ...
 
     def compose(self) -> ComposeResult:
         yield Headline(id="headline").data_bind(TableScreen.scene)
@@ -50,7 +51,7 @@ class TableScreen(ActingScreen):
     def on_mount(self) -> None:
         self.query_one(VirtualTable).border_title = Content(self.title_words)
         left_out = [a for a in (*NO_FILTER_NO_MARKS, "leave", "queue") if not self.offers(a)]
-        self.query_one(ActionBar).hints = (("esc", "back"), *hints_for(self.part, *left_out))
+        self.query_one(ActionBar).hints = (("esc", "back"), *self.hints_for(self.part, *left_out))
         self.show_rows()
 
     def watch_scene(self) -> None:

@@ -21,7 +21,7 @@ from batchdeck.tui.present.fitting import inert, short_path
 from batchdeck.tui.present.happenings import clock_time
 from batchdeck.tui.present.scene import Scene
 from batchdeck.tui.present.turns import state_word, turn_symbol, turn_time, turn_tone, what
-from batchdeck.tui.screens.acting import ActingScreen, bindings_of, hints_for
+from batchdeck.tui.screens.acting import ActingScreen, bindings_of
 from batchdeck.tui.screens.deck import DeckScreen
 from batchdeck.tui.widgets.action_bar import ActionBar
 from batchdeck.tui.widgets.charts import Charts
@@ -62,9 +62,9 @@ class TurnScreen(ActingScreen):
             self.query_one(Charts).agent = self._turn.agent
         self.query_one(ActionBar).hints = (
             ("esc", "back"),
-            ("/", "find"),
+            self.hint("filter", "find"),
             ("W", "wrap"),
-            *hints_for(Focus.TURNS, "filter", *_LEFT_OUT),
+            *self.hints_for(Focus.TURNS, "filter", *_LEFT_OUT),
         )
         self._show()
         self._read_messages()
