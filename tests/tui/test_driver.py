@@ -21,6 +21,7 @@ import pytest
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")
 
 ROOT = Path(__file__).parents[2]
+COLUMNS = 120
 PROGRAM = """
 import asyncio, os, time
 from batchdeck.tui.app import DeckApp
@@ -51,12 +52,34 @@ asyncio.run(main())
 """
 
 
+CHANGING = """
+import asyncio, dataclasses, signal
+from batchdeck.tui.app import DeckApp
+from tests.support.stub_deck import FixedClock, StubDeck
+from tests.tui.examples import busy_view
+
+deck = StubDeck(busy_view())
+
+def change():
+    view = deck.view
+    turns = {**view.turns, 402: dataclasses.replace(view.turns[402], error="changed in a word")}
+    deck.publish(dataclasses.replace(view, turns=turns))
+
+async def main():
+    asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, change)
+    await DeckApp(deck, clock=FixedClock()).run_async()
+
+asyncio.run(main())
+"""
+MOST_BYTES_A_COLUMN = 4
+
+
 class Terminal:
     """A program in a pseudo-terminal of its own, which is read only when asked to."""
 
     def __init__(self, program: str, *, ignore_hangup: bool = False) -> None:
         self.main, second = pty.openpty()
-        fcntl.ioctl(second, termios.TIOCSWINSZ, struct.pack("HHHH", 36, 120, 0, 0))
+        fcntl.ioctl(second, termios.TIOCSWINSZ, struct.pack("HHHH", 36, COLUMNS, 0, 0))
         self.before = termios.tcgetattr(second)
         environment = {**os.environ, "TERM": "xterm-256color", "PYTHONPATH": str(ROOT)}
 
@@ -139,6 +162,22 @@ def test_leaving_restores_the_terminal(terminals: list[Terminal]) -> None:
     for sequence in (b"\x1b[?1049l", b"\x1b[?25h", b"\x1b[?2004l"):
         assert sequence in terminal.shown
     assert terminal.process.returncode == 0
+
+
+def test_one_changed_row_is_written_in_four_bytes_a_column_at_most(
+    terminals: list[Terminal],
+) -> None:
+    terminal = Terminal(CHANGING)
+    terminals.append(terminal)
+    terminal.wait_for(b"queued")
+    terminal.read(1.0)
+    before = len(terminal.shown)
+    terminal.process.send_signal(signal.SIGUSR1)
+    terminal.wait_for(b"changed in a word")
+    terminal.read(0.5)
+    written = len(terminal.shown) - before
+    assert written <= MOST_BYTES_A_COLUMN * COLUMNS
+    terminal.process.send_signal(signal.SIGKILL)
 
 
 def test_a_stray_continue_does_not_hinder_leaving(terminals: list[Terminal]) -> None:

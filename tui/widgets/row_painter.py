@@ -66,6 +66,7 @@ class RowPainter:
         if strip is None:
             segments = self._segments(row, sign, at_cursor)
             strip = Strip(segments).adjust_cell_length(self._width, segments[0].style)
+            strip = strip.simplify()  # each change of style is some twenty bytes on the wire
             self._strips[known] = strip
         return strip
 
