@@ -8,7 +8,8 @@ import io
 import json
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from batchdeck.core.text import clean_text
 
 ITEMS_SIZE_LIMIT = 100 * 1024 * 1024
 """Bytes of a file of items."""
+MOST_ITEMS = 500_000
 DEEPEST = 50
 MOST_FAULTS = 20
 
@@ -35,12 +37,21 @@ def read_items(items: Any) -> list[Any]:
     if kind == "glob":
         return _found(path)
     text = read_source(Path(path), limit=ITEMS_SIZE_LIMIT)
-    return list(_rows(path, text) if path.endswith(".csv") else _lines(path, text))
+    rows = _rows(path, text) if path.endswith(".csv") else _lines(path, text)
+    return _no_more_than_allowed(path, rows)
+
+
+def _no_more_than_allowed(path: str, items: Iterable[Any]) -> list[Any]:
+    taken = list(islice(items, MOST_ITEMS + 1))
+    if len(taken) > MOST_ITEMS:
+        raise BadInput(f"{path}: these are too many items: at most {MOST_ITEMS:,}.")
+    return taken
 
 
 def _found(pattern: str) -> list[Any]:
     """Files by name, in the order of their names; each is an item with its path."""
-    names = sorted(name for name in glob.iglob(pattern, recursive=True) if os.path.isfile(name))
+    files = (name for name in glob.iglob(pattern, recursive=True) if os.path.isfile(name))
+    names = sorted(_no_more_than_allowed(pattern, files))
     unreadable = [name for name in names if clean_text(name) != name or "\n" in name]
     if unreadable:
         shown = clean_text(unreadable[0]).replace("\n", "?")

@@ -88,6 +88,12 @@ def _variable(text: str) -> str:
     return text
 
 
+def _value_of_variable(text: str) -> str:
+    if "\0" in text:
+        raise wrong("expected text without NUL: no variable can hold it")
+    return text
+
+
 def _command(items: list[str]) -> list[str]:
     if not items[0] or any("\0" in item for item in items):
         raise wrong("expected a program and its arguments, without NUL")
@@ -138,6 +144,7 @@ BatchName = Annotated[str, AfterValidator(_batch_name)]
 Filled = Annotated[str, Field(min_length=1)]
 Pattern = Annotated[str, AfterValidator(_pattern)]
 Variable = Annotated[str, AfterValidator(_variable)]
+ValueOfVariable = Annotated[str, AfterValidator(_value_of_variable)]
 Address = Annotated[str, AfterValidator(_address)]
 LimitNumber = Annotated[int, BeforeValidator(_limit)]
 Seconds = Annotated[float, Field(ge=0, le=1e9)]
@@ -187,7 +194,7 @@ class AgentBlock(Block):
     linger_seconds: Seconds = 10.0
     account: Filled | None = None
     price: Price | None = None
-    env: dict[Variable, str] | None = None
+    env: dict[Variable, ValueOfVariable] | None = None
     pass_env: list[Variable] | None = None
     base_url: Address | None = None
     model: Filled | None = None

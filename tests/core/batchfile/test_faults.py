@@ -163,6 +163,7 @@ AGENTS = [
         "3:41: agents.a.base_url: 'ftp://x' is no address",
     ),
     ("{kind: demo, env: {PORT: 8080}}", "3:31: agents.a.env.PORT: expected text, and 8080"),
+    ('{kind: demo, env: {A: "b\\0c"}}', "3:28: agents.a.env.A: expected text without NUL"),
     ("{kind: demo, env: {BATCHDECK_X: x}}", "3:25: agents.a.env.BATCHDECK_X: BATCHDECK_X is"),
     ("{kind: demo, pass_env: ['A=b']}", "3:30: agents.a.pass_env[0]: 'A=b' is no name"),
     ("{kind: demo, timeout_seconds: 0}", "3:36: agents.a.timeout_seconds: 0 is too small"),

@@ -67,6 +67,20 @@ def test_items_may_be_the_files_that_a_pattern_finds_in_the_order_of_their_names
     assert [task.prompt for task in spec.tasks] == wanted
 
 
+@pytest.mark.parametrize("items", ["{file: items.jsonl}", "{glob: 'docs/*'}"])
+def test_more_items_than_a_deck_can_hold_are_refused(
+    tmp_path: Path, items: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("batchdeck.core.batchfile.items.MOST_ITEMS", 2)
+    (tmp_path / "docs").mkdir()
+    for name in "abc":
+        (tmp_path / "docs" / name).touch()
+    (tmp_path / "items.jsonl").write_text("1\n2\n3\n")
+
+    with pytest.raises(BadInput, match=r"too many items: at most 2\."):
+        read(tmp_path, f"{{items: {items}, steps: [{{{STEP}}}]}}")
+
+
 @pytest.mark.parametrize(
     ("name", "content", "fault"),
     [
