@@ -136,6 +136,13 @@ class AnswerAsk(Command):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RevokeAllowance(Command):
+    """Takes back what an agent may always do; it asks again."""
+
+    allowance: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BlockTask(Command):
     """Keeps a task from starting until a question about it is answered."""
 

@@ -14,6 +14,7 @@ from batchdeck.core.model.budget import Spent
 from batchdeck.core.model.hold import Hold
 from batchdeck.core.model.issue import TrackerStanding
 from batchdeck.core.model.limit import DEFAULT_AGENT_CAP, DEFAULT_GLOBAL_CAP, Limit
+from batchdeck.core.model.permission import Allowance
 from batchdeck.core.model.task import Status, Task
 from batchdeck.core.model.turn import Turn
 
@@ -138,6 +139,8 @@ class DeckView:
     holds: Mapping[str, Hold] = field(default_factory=dict)
     asks: Mapping[int, Ask] = field(default_factory=dict)
     """The open ones."""
+    allowances: Mapping[int, Allowance] = field(default_factory=dict)
+    """What agents may always do, by the ask that was answered so."""
     blockers: Mapping[int, Blocker] = field(default_factory=dict)
     """What blocks tasks now, answered ones included."""
     trackers: tuple[TrackerStanding, ...] = ()

@@ -14,6 +14,7 @@ from batchdeck.tui.commanding import CommandingApp
 from batchdeck.tui.present.addressee import of_agent, of_turn
 from batchdeck.tui.present.scene import Scene
 from batchdeck.tui.screens.agent_form import AgentFormScreen
+from batchdeck.tui.screens.allowances import AllowancesScreen
 from batchdeck.tui.screens.compose import ComposeScreen
 from batchdeck.tui.screens.confirm import ConfirmScreen
 from batchdeck.tui.screens.deck import DeckScreen
@@ -37,6 +38,7 @@ _BY_ACTION: dict[str, Callable[[], Screen[Any]]] = {
     "folders": FoldersScreen,
     "matrix": MatrixScreen,
     "items": ItemsScreen,
+    "permissions": AllowancesScreen,
 }
 
 

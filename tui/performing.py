@@ -124,6 +124,7 @@ _DEEDS: dict[str, Deed] = {
     "folders": _open_named("folders"),
     "matrix": _open_named("matrix"),
     "items": _open_named("items"),
+    "permissions": _open_named("permissions"),
     **TURN_DEEDS,
     **QUEUE_DEEDS,
 }

@@ -66,6 +66,10 @@ def not_holdable(at: Standpoint) -> str | None:
     return _for_none(at, _why_not_holdable)
 
 
+def nothing_allowed(at: Standpoint) -> str | None:
+    return None if at.view.allowances else "nothing is allowed for always: every agent asks"
+
+
 def no_items(at: Standpoint) -> str | None:
     return None if at.view.items else "no batch here has a foreach"
 

@@ -40,6 +40,9 @@ class _Deferred:
     async def adopt(self, assignment: Any, control: Any) -> Any:
         return await self._loaded().adopt(assignment, control)
 
+    async def end_leftovers(self, attempt: str) -> int:
+        return int(await self._loaded().end_leftovers(attempt))
+
     def never_started(self, run: Any) -> bool:
         return True
 
@@ -56,6 +59,12 @@ def _chat_agent() -> Any:
 
 class _Missing:
     """Stands for a kind of agent whose libraries are not installed: it is held, with why."""
+
+    def __init__(self, executor: Any) -> None:
+        self._executor = executor
+
+    async def end_leftovers(self, attempt: str) -> int:
+        return int(await self._executor.sweep(attempt))
 
     async def run(self, assignment: Any, control: Any) -> Any:
         from batchdeck.core.agents.adapter import Outcome
@@ -74,7 +83,7 @@ def _protocol_agent(executor: Any) -> Any:
     except ModuleNotFoundError as error:
         if error.name != "acp":
             raise
-        return _Missing()
+        return _Missing(executor)
     return AcpAgent(executor)
 
 

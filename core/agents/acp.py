@@ -6,12 +6,9 @@ own library keeps requests and answers apart; the process and its pipes are ours
 
 from __future__ import annotations
 
-import json
 import subprocess
-from collections import deque
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import anyio
 import anyio.abc
@@ -20,8 +17,6 @@ from acp import PROTOCOL_VERSION, text_block
 from acp.client.connection import ClientSideConnection
 from acp.exceptions import RequestError
 from acp.schema import (
-    AllowedOutcome,
-    DeniedOutcome,
     Implementation,
     PermissionOption,
     PromptResponse,
@@ -29,26 +24,25 @@ from acp.schema import (
     ToolCallUpdate,
 )
 
-from batchdeck.core.agents.adapter import Assignment, Control, Outcome
+from batchdeck.core.agents.acp_permission import answer_to, permission_of
+from batchdeck.core.agents.acp_pipes import Pipes
+from batchdeck.core.agents.acp_report import Report
+from batchdeck.core.agents.adapter import Assignment, Control, Outcome, StopSign
 from batchdeck.core.agents.command import launch_for
 from batchdeck.core.agents.command_line import CannotStart
 from batchdeck.core.agents.dialects.dialect import bounded, session_id
 from batchdeck.core.agents.dialects.limits import usage_limit
-from batchdeck.core.agents.dialects.registry import LINE_CAP
 from batchdeck.core.agents.output import open_output
 from batchdeck.core.executors.executor import Executor, Launch
+from batchdeck.core.model.permission import Decision, Permission
 from batchdeck.core.model.turn import AttemptEnd, TurnState
-from batchdeck.core.text import LineSplitter, clean_text, decode, one_line
+from batchdeck.core.text import clean_text, one_line
 
 HANDSHAKE_SECONDS = 60.0
 """For `initialize` and the session; some programs load for long."""
 CANCEL_SECONDS = 5.0
 """How long an agent that was told to cancel may take to say so."""
-MOST_TEXT = 4 * 1024 * 1024
-_TAIL = 20
 _AUTH_REQUIRED = -32000
-_DENYING = ("reject_once", "reject_always")
-_SIGNS = {"completed": "done", "failed": "failed"}
 
 
 class AcpAgent:
@@ -77,7 +71,7 @@ class AcpAgent:
         talk = None
         try:
             output = await anyio.to_thread.run_sync(open_output, assignment.run)
-            talk = _Talk(assignment, control, launch.folder, process, _Report(output))
+            talk = _Talk(assignment, control, launch.folder, process, Report(output))
             return await talk.to_the_end(self._handshake_seconds)
         finally:
             with anyio.CancelScope(shield=True):
@@ -88,9 +82,13 @@ class AcpAgent:
 
     async def adopt(self, assignment: Assignment, control: Control) -> Outcome:
         """Its process lost its pipes with its supervisor; what is left of it is ended."""
-        left = await self._executor.sweep(assignment.attempt)
+        left = await self.end_leftovers(assignment.attempt)
         words = "lost: it ended with its supervisor"
         return Outcome(TurnState.LOST, AttemptEnd.LOST, error=words, leftovers=left)
+
+    async def end_leftovers(self, attempt: str) -> int:
+        """See `Adapter.end_leftovers`: found by their mark, whatever their parent is now."""
+        return await self._executor.sweep(attempt)
 
     def never_started(self, run: Path) -> bool:
         """See `Adapter.never_started`."""
@@ -112,111 +110,16 @@ async def _start(launch: Launch) -> anyio.abc.Process:
     )
 
 
-@dataclass(slots=True)
-class _Report:
-    """What the agent has told so far, as text for the output and as its outcome."""
-
-    output: BinaryIO
-    said: str = ""
-    cost: float | None = None
-    replaying: bool = False
-    """An older session is being loaded: what it tells is known."""
-    noise: deque[str] = field(default_factory=lambda: deque(maxlen=_TAIL))
-    """Lines that are no message, and what was written to standard error."""
-    _in_line: bool = False
-
-    def take(self, update: Any) -> None:
-        """One update; of an unknown kind: nothing happens."""
-        if self.replaying:
-            return
-        match getattr(update, "session_update", ""):
-            case "agent_message_chunk":
-                text = getattr(update.content, "text", "") or ""
-                self.said = (self.said + text)[-MOST_TEXT:]
-                self._write(text)
-            case "agent_thought_chunk":
-                self._write(getattr(update.content, "text", "") or "")
-            case "tool_call":
-                self.said = ""
-                self.line(f"> {update.title}")
-            case "tool_call_update" if update.status in _SIGNS:
-                self.line(f"> {update.title or update.tool_call_id}: {_SIGNS[update.status]}")
-            case "plan":
-                for entry in update.entries:
-                    self.line(f"- {entry.content} ({entry.status})")
-            case "usage_update" if update.cost is not None:
-                self.cost = float(update.cost.amount)
-
-    def line(self, words: str) -> None:
-        """A line of its own."""
-        self._write(("\n" if self._in_line else "") + one_line(words, 500) + "\n")
-
-    def _write(self, text: str) -> None:
-        if text:
-            self.output.write(text.encode("utf-8", "replace"))
-            self._in_line = not text.endswith("\n")
-
-    def heard(self, line: bytes) -> None:
-        """A line that is no message of the protocol."""
-        words = one_line(decode(line[-4096:]))
-        if words:
-            self.noise.append(words)
-
-    @property
-    def last_noise(self) -> str:
-        return self.noise[-1] if self.noise else ""
-
-
-class _Pipes:
-    """The process's pipes as messages; what is none is only heard."""
-
-    def __init__(self, process: anyio.abc.Process, report: _Report) -> None:
-        self._process = process
-        self._report = report
-        self._splitter = LineSplitter(LINE_CAP)
-        self._messages: deque[dict[str, Any]] = deque()
-        self._sending = anyio.Lock()
-
-    async def send(self, message: dict[str, Any]) -> None:
-        line = json.dumps(message, separators=(",", ":")).encode() + b"\n"
-        assert self._process.stdin is not None
-        try:
-            async with self._sending:
-                await self._process.stdin.send(line)
-        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-            raise ConnectionError("the agent reads no more") from None
-
-    async def receive(self) -> dict[str, Any] | None:
-        assert self._process.stdout is not None
-        while not self._messages:
-            try:
-                chunk = await self._process.stdout.receive()
-            except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
-                return None
-            for line in self._splitter.feed(chunk):
-                self._take(line)
-        return self._messages.popleft()
-
-    def _take(self, line: bytes) -> None:
-        try:
-            message = json.loads(line)
-        except (ValueError, RecursionError):
-            message = None
-        if isinstance(message, dict) and message.get("jsonrpc") == "2.0":
-            self._messages.append(message)
-        else:
-            self._report.heard(line)
-
-    async def close(self) -> None:
-        if self._process.stdin is not None:
-            await self._process.stdin.aclose()
-
-
 class _Client:
-    """What the agent may ask of us; handlers never wait, so that updates keep their order."""
+    """What the agent may ask of us; updates never wait, so that they keep their order."""
 
-    def __init__(self, report: _Report) -> None:
+    def __init__(self, report: Report, control: Control, folder: Path) -> None:
         self._report = report
+        self._control = control
+        self._folder = folder
+        self.nobody_there = StopSign()
+        """It wanted a permission, and there was nobody to ask."""
+        self.unanswered: str | None = None
 
     def on_connect(self, connection: Any) -> None:
         """Nothing is to be done."""
@@ -231,14 +134,29 @@ class _Client:
         options: list[PermissionOption],
         **_: Any,
     ) -> RequestPermissionResponse:
-        """Denied: nobody is asked, and nothing is allowed that nobody allowed."""
-        self._report.line(f"> wants to: {tool_call.title or tool_call.tool_call_id}: denied")
-        for kind in _DENYING:
-            for option in options:
-                if option.kind == kind:
-                    chosen = AllowedOutcome(outcome="selected", option_id=option.option_id)
-                    return RequestPermissionResponse(outcome=chosen)
-        return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
+        """Asks a person, and waits as long as that takes; other requests are answered meanwhile."""
+        call = self._report.call(tool_call)
+        permission = await anyio.to_thread.run_sync(permission_of, call, options, self._folder)
+        decision = await self._decision(permission)
+        self._report.decided(permission, decision)
+        if decision is Decision.UNANSWERED:
+            self.unanswered = permission.title
+            self.nobody_there.set()
+        return answer_to(decision, options)
+
+    async def _decision(self, permission: Permission) -> Decision:
+        """A person's word; *cancelled* where the turn is stopped before."""
+        async with anyio.create_task_group() as waits:
+
+            async def until_stopped() -> None:
+                await self._control.stop.wait()
+                waits.cancel_scope.cancel()
+
+            waits.start_soon(until_stopped)
+            decision = await self._control.ask(permission)
+            waits.cancel_scope.cancel()
+            return decision
+        return Decision.CANCELLED
 
 
 class _Talk:
@@ -250,15 +168,17 @@ class _Talk:
         control: Control,
         folder: Path,
         process: anyio.abc.Process,
-        report: _Report,
+        report: Report,
     ) -> None:
         self._assignment = assignment
         self._control = control
         self._folder = folder
         self._process = process
         self._report = report
-        client: Any = _Client(report)
-        self._connection = ClientSideConnection(client, _Pipes(process, report))
+        self._client = _Client(report, control, folder)
+        self._pipes = Pipes(process, report)
+        client: Any = self._client
+        self._connection = ClientSideConnection(client, self._pipes)
         self._session: str | None = None
 
     async def close(self) -> None:
@@ -271,16 +191,20 @@ class _Talk:
         outcome: Outcome | None = None
         limit = self._assignment.agent.timeout_seconds
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._hear_errors)
-            tasks.start_soon(self._cancel_when_asked, tasks.cancel_scope)
+            tasks.start_soon(self._pipes.hear_errors)
+            for sign in (self._control.stop, self._client.nobody_there):
+                tasks.start_soon(self._cancel_when, sign, tasks.cancel_scope)
             with anyio.move_on_after(limit) as time_limit:
                 outcome = await self._answered(handshake_seconds)
             tasks.cancel_scope.cancel()
         if time_limit.cancelled_caught:
             words = f"timed out after {limit:g} s"
             return self._outcome(TurnState.FAILED, words, end=AttemptEnd.TIMED_OUT)
-        if outcome is None or self._control.stop.is_set():
+        if self._control.stop.is_set():
             return self._outcome(TurnState.CANCELLED, "stopped", end=AttemptEnd.STOPPED)
+        if outcome is None or self._client.unanswered is not None:
+            words = f"asked, and nobody is there to answer: {self._client.unanswered}"
+            return self._outcome(TurnState.FAILED, words)
         return outcome
 
     async def _answered(self, handshake_seconds: float) -> Outcome:
@@ -317,19 +241,8 @@ class _Talk:
             return
         self._session = (await connection.new_session(cwd=cwd, mcp_servers=[])).session_id
 
-    async def _hear_errors(self) -> None:
-        """Standard error is read to its end: a full pipe would stop the agent for ever."""
-        assert self._process.stderr is not None
-        splitter = LineSplitter(LINE_CAP)
-        try:
-            async for chunk in self._process.stderr:
-                for line in splitter.feed(chunk):
-                    self._report.heard(line)
-        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-            return
-
-    async def _cancel_when_asked(self, scope: anyio.CancelScope) -> None:
-        await self._control.stop.wait()
+    async def _cancel_when(self, sign: StopSign, scope: anyio.CancelScope) -> None:
+        await sign.wait()
         if self._session is not None:
             with anyio.move_on_after(CANCEL_SECONDS):
                 try:

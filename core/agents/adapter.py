@@ -9,6 +9,7 @@ from typing import Protocol
 
 import anyio
 
+from batchdeck.core.agents.asking import Asking, ask_nobody
 from batchdeck.core.model.account import UsageLimit
 from batchdeck.core.model.agent import Agent
 from batchdeck.core.model.turn import AttemptEnd, TurnState
@@ -127,6 +128,8 @@ class Control:
     started: Callable[[int | None], None]
     """Called once, when the agent really works; with its process id where it has one."""
     stop: StopSign = field(default_factory=StopSign)
+    ask: Asking = ask_nobody
+    """Asks a person for a permission while the agent waits."""
 
 
 class Adapter(Protocol):
@@ -143,6 +146,13 @@ class Adapter(Protocol):
 
     async def adopt(self, assignment: Assignment, control: Control) -> Outcome:
         """Goes on with an attempt that an earlier supervisor began (only where `outlives`)."""
+        ...
+
+    async def end_leftovers(self, attempt: str) -> int:
+        """Ends what a supervisor that died has left of an attempt; how many processes that were.
+
+        Asked only of agents that do not outlive their supervisor.
+        """
         ...
 
     def never_started(self, run: Path) -> bool:

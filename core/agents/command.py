@@ -63,6 +63,10 @@ class CommandAgent:
             evidence = Never(fenced=True)
         return await self._settle(assignment, control, reading, evidence)
 
+    async def end_leftovers(self, attempt: str) -> int:
+        """See `Adapter.end_leftovers`."""
+        return await self.executor.sweep(attempt)
+
     def never_started(self, run: Path) -> bool:
         """See `Adapter.never_started`."""
         return self.executor.fence(run)

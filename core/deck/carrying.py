@@ -21,11 +21,13 @@ from batchdeck.core.deck.letters import (
     Letter,
     Pulses,
     Started,
+    Wants,
 )
 from batchdeck.core.deck.losing import FAIL, MOST_INTERRUPTIONS, RETRY
 from batchdeck.core.deck.mending import mend
 from batchdeck.core.deck.options import DeckOptions
 from batchdeck.core.deck.outcomes import ended
+from batchdeck.core.deck.permitting import wants
 from batchdeck.core.deck.turns import started
 from batchdeck.core.deck.work import Work
 from batchdeck.core.errors import BatchdeckError
@@ -47,6 +49,8 @@ def carry_out_letters(
                 turn = work.state.turns.get(letter.turn)
                 if turn is not None:
                     started(work, turn, letter.attempt, letter.process)
+            case Wants():
+                wants(work, letter, nobody=options.no_input)
             case Ended():
                 reached("finish.before")
                 ended(work, letter.turn, letter.attempt, _judged(letter, options))

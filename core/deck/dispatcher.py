@@ -11,9 +11,11 @@ import anyio
 import anyio.abc
 
 from batchdeck.core.agents.adapter import Adapter, Assignment, Control, Outcome
-from batchdeck.core.deck.letters import Ended, Letter, Started
+from batchdeck.core.agents.asking import Reply
+from batchdeck.core.deck.letters import Ended, Letter, Started, Wants
 from batchdeck.core.errors import BatchdeckError
 from batchdeck.core.model.agent import AgentKind
+from batchdeck.core.model.permission import Decision, Permission
 from batchdeck.core.model.turn import AttemptEnd, Trigger, Turn, TurnState
 
 _log = logging.getLogger(__name__)
@@ -109,6 +111,11 @@ class Dispatcher:
         adapter = self._adapters.get(kind)
         return adapter is None or not adapter.outlives or adapter.never_started(run)
 
+    async def end_leftovers(self, kind: AgentKind, attempt: str) -> int:
+        """Ends what is left of an attempt whose agent should have ended with its supervisor."""
+        adapter = self._adapters.get(kind)
+        return 0 if adapter is None else await adapter.end_leftovers(attempt)
+
     def set_limit(self, turns: int) -> None:
         """How many attempts may be worked on at once, forced ones included."""
         if self.in_flight.total_tokens != turns:
@@ -121,7 +128,7 @@ class Dispatcher:
         assert self._tasks is not None
         assert turn.attempt is not None
         attempt = turn.attempt
-        control = Control(started=lambda process: self._post(Started(turn.id, attempt, process)))
+        control = self._control(turn.id, attempt)
         self.in_flight.acquire_on_behalf_of_nowait(control)
         self._controls[turn.id] = control
         job = _Job(turn, attempt, assignment, control, adopt)
@@ -129,6 +136,14 @@ class Dispatcher:
             self._idle.pop().take(job)
         else:
             self._tasks.start_soon(self._work, job)
+
+    def _control(self, turn: int, attempt: str) -> Control:
+        async def ask(permission: Permission) -> Decision:
+            reply = Reply()
+            self._post(Wants(turn, attempt, permission, reply))
+            return await reply.wait()
+
+        return Control(lambda process: self._post(Started(turn, attempt, process)), ask=ask)
 
     def stop(self, turn: int) -> None:
         """Has a running attempt ended, with all its processes."""

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import anyio
 
 from batchdeck.core.deck.answering import closed
-from batchdeck.core.deck.letters import CommandLetter, Forget, Found, Letter, Started
+from batchdeck.core.deck.letters import CommandLetter, Forget, Found, Letter, Started, Wants
+from batchdeck.core.model.permission import Decision
 from batchdeck.core.points import reached
 
 MOST_PER_COMMIT = 256
@@ -90,5 +91,7 @@ class Inbox:
                 letter.answer(closed())
             elif isinstance(letter, Found | Forget):
                 letter.done.set()
+            elif isinstance(letter, Wants):
+                letter.reply.give(Decision.CANCELLED)
         self._letters.clear()
         self._can_wait.clear()

@@ -9,10 +9,12 @@ from typing import Any
 import anyio
 
 from batchdeck.core.agents.adapter import Outcome
+from batchdeck.core.agents.asking import Reply
 from batchdeck.core.commands import Command, Receipt
 from batchdeck.core.deck.audit import Violation
 from batchdeck.core.deck.barrier import Verdict
 from batchdeck.core.model.issue import TrackerStanding
+from batchdeck.core.model.permission import Permission
 from batchdeck.core.rules.reconciling import Finding
 from batchdeck.core.view import Pulse
 
@@ -50,6 +52,16 @@ class Ended:
     outcome: Outcome
     interruptions: int = 0
     """How often its task was interrupted by a crash before, where it was lost now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wants:
+    """The agent of an attempt wants a permission, and waits for the reply."""
+
+    turn: int
+    attempt: str
+    permission: Permission
+    reply: Reply
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,4 +116,4 @@ class Forget:
     """They have gone, or cannot."""
 
 
-Letter = CommandLetter | Forget | Found | Started | Ended | Pulses | Audited | Judged
+Letter = CommandLetter | Forget | Found | Started | Wants | Ended | Pulses | Audited | Judged

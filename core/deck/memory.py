@@ -29,6 +29,7 @@ _NOT_ON_DISK = (
     "supervised",
     "violations",
     "trackers",
+    "replies",
 )
 """What a state that is read back has from the one before."""
 

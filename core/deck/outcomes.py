@@ -8,6 +8,7 @@ from batchdeck.core.agents.adapter import Outcome
 from batchdeck.core.deck.blocking import open_ask
 from batchdeck.core.deck.cooling import cool_down, note_end
 from batchdeck.core.deck.losing import decide_lost
+from batchdeck.core.deck.permitting import close_live
 from batchdeck.core.deck.restoring import sync_holds
 from batchdeck.core.deck.spending import spend
 from batchdeck.core.deck.stepping import take_answer
@@ -34,6 +35,7 @@ def ended(work: Work, turn_id: int, attempt: str, outcome: Outcome) -> None:
     turn = work.state.turns.get(turn_id)
     if turn is None or turn.attempt != attempt or turn.ended_ms is not None:
         return
+    close_live(work, turn)
     _record_attempt(work, turn, attempt, outcome)
     if outcome.session is not None:
         work.keep_session(turn.conversation, outcome.session)
@@ -189,6 +191,7 @@ def stop_turn(work: Work, turn: Turn, by: str, why: str = "") -> Turn:
         return end_waiting(work, turn, TurnState.CANCELLED, why or f"cancelled by {by}")
     if turn.state is TurnState.STOPPING:
         return turn
+    close_live(work, turn)
     stopping = evolve(turn, state=TurnState.STOPPING, error=why or f"{STOPPED_BY}{by}")
     work.put_turn(stopping)
     work.stops.append(turn.id)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import anyio
 import anyio.to_thread
 
 from batchdeck.core.agents.adapter import Outcome
@@ -61,13 +63,15 @@ async def settle_attempts(
     order, so what it interrupted counts as such.
     """
     live = [state.turns[turn] for turn in tuple(state.live)]
+    left = await _leftovers(dispatcher, state, live)
     adopted: list[Turn] = []
     counts = {"fenced": 0, "interrupted": 0}
     for turn in live:
         reached("recover")
         kind = state.agents[turn.agent].kind
         if kind is AgentKind.ACP and turn.attempt is not None:
-            engine.post(Ended(turn.id, turn.attempt, _GONE_WITH_IT))
+            gone = replace(_GONE_WITH_IT, leftovers=left[turn.id])
+            engine.post(Ended(turn.id, turn.attempt, gone))
             counts["interrupted"] += 1
         elif turn.attempt is None or not dispatcher.outlives(kind):
             outcome = await _interrupted(turn, reader) if crashed else interrupted()
@@ -90,6 +94,22 @@ _GONE_WITH_IT = Outcome(
     TurnState.LOST, AttemptEnd.INTERRUPTED, error="its supervisor ended, and its process with it"
 )
 """Of an agent that may have changed anything by then: a person says whether it begins again."""
+
+
+async def _leftovers(
+    dispatcher: Dispatcher, state: DeckState, live: Sequence[Turn]
+) -> dict[int, int]:
+    """Ends, all at once, what is left of ACP agents: by turn, how many processes that were."""
+    left: dict[int, int] = {}
+
+    async def end(turn: int, attempt: str) -> None:
+        left[turn] = await dispatcher.end_leftovers(AgentKind.ACP, attempt)
+
+    async with anyio.create_task_group() as ending:
+        for turn in live:
+            if state.agents[turn.agent].kind is AgentKind.ACP and turn.attempt is not None:
+                ending.start_soon(end, turn.id, turn.attempt)
+    return left
 
 
 async def _interrupted(turn: Turn, reader: Reader) -> Outcome:

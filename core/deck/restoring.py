@@ -44,6 +44,7 @@ def state_from(stored: Stored, deck: str, keep_ended: int = KEPT_ENDED) -> DeckS
     state.budgets_of = {budget.batch: budget for budget in stored.budgets}
     for name in state.budgets_of:
         stand_budgets(state, name)
+    state.allowances = {allowed.id: allowed for allowed in stored.allowances}
     state.elsewhere = dict.fromkeys(stored.done_elsewhere)
     state.issue_moves = {
         task: IssueMove(event, Status(status), moved_ms)

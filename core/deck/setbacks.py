@@ -7,8 +7,17 @@ from dataclasses import replace
 
 from batchdeck.core.agents.adapter import Outcome
 from batchdeck.core.deck.answering import refusal
-from batchdeck.core.deck.letters import CommandLetter, Ended, Forget, Found, Judged, Letter
+from batchdeck.core.deck.letters import (
+    CommandLetter,
+    Ended,
+    Forget,
+    Found,
+    Judged,
+    Letter,
+    Wants,
+)
 from batchdeck.core.errors import StoreError
+from batchdeck.core.model.permission import Decision
 from batchdeck.core.model.turn import TurnState
 
 _BY_ITS_WORD = frozenset(
@@ -42,6 +51,8 @@ def survivors(letters: Sequence[Letter], error: Exception) -> list[Letter] | Non
                 return None
             case Found() | Forget():
                 letter.done.set()
+            case Wants():
+                letter.reply.give(Decision.DENY)
     return [] if letters else None
 
 

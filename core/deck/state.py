@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
+from batchdeck.core.agents.asking import Reply
 from batchdeck.core.deck.items import Items
 from batchdeck.core.deck.next_ids import NextIds
 from batchdeck.core.deck.tallying import Ends
@@ -23,6 +24,7 @@ from batchdeck.core.model.folder import Folder
 from batchdeck.core.model.hold import Hold
 from batchdeck.core.model.issue import TrackerStanding
 from batchdeck.core.model.limit import DEFAULT_AGENT_CAP, DEFAULT_GLOBAL_CAP, Limit
+from batchdeck.core.model.permission import Allowance
 from batchdeck.core.model.task import Status, Task
 from batchdeck.core.model.turn import DECIDES_TASK, ENDED, LIVE, Turn, TurnState, is_move
 from batchdeck.core.rules.quiescing import quiesced
@@ -46,6 +48,10 @@ class DeckState:
     limits: dict[str, Limit] = field(default_factory=dict)
     holds: dict[str, Hold] = field(default_factory=dict)
     asks: dict[int, Ask] = field(default_factory=dict)
+    replies: dict[int, Reply] = field(default_factory=dict)
+    """Of the asks that a live agent waits for."""
+    allowances: dict[int, Allowance] = field(default_factory=dict)
+    """By the ask that was answered so."""
     blockers: dict[int, Blocker] = field(default_factory=dict)
     """Those that are not spent."""
     issue_moves: dict[int, IssueMove] = field(default_factory=dict)
@@ -336,6 +342,7 @@ class DeckState:
             limits=kept("limits", self.limits),
             holds=kept("holds", self.holds),
             asks=kept("asks", self.asks),
+            allowances=kept("allowances", self.allowances),
             blockers=kept("blockers", self.blockers),
             trackers=self.trackers,
             elsewhere=kept("elsewhere", self.elsewhere),

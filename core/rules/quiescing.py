@@ -14,9 +14,10 @@ def quiesced(
 ) -> frozenset[str]:
     """The batches with `interrupt: quiesce` of which an agent's question is open.
 
-    What batchdeck itself asks, about a turn whose process was lost, quiesces nothing.
+    What batchdeck itself asks, about a turn whose process was lost, quiesces nothing, nor does a
+    permission that a running agent wants: it keeps its own turn, and nobody else's.
     """
-    asking = (turns.get(ask.turn) for ask in asks)
+    asking = (turns.get(ask.turn) for ask in asks if not ask.alive)
     return frozenset(
         turn.batch
         for turn in asking

@@ -122,6 +122,11 @@ END_ATTEMPT = (
     "WHERE id = ? AND ended_ms IS NULL"
 )
 SAVE_ASK = _insert("asks", ASK_COLUMNS, "INSERT OR REPLACE")
+SAVE_ALLOWANCE = (
+    "INSERT OR REPLACE INTO allowances (id, agent, scope, covers, by, at_ms) "
+    "VALUES (?, ?, ?, ?, ?, ?)"
+)
+DROP_ALLOWANCE = "DELETE FROM allowances WHERE id = ?"
 SAVE_BLOCKER = _insert("blockers", BLOCKER_COLUMNS, "INSERT OR REPLACE")
 SAVE_ISSUE_MOVE = (
     "INSERT OR REPLACE INTO issue_moves (task, event, status, moved_ms) VALUES (?, ?, ?, ?)"
@@ -193,6 +198,8 @@ _BEFORE_CLAIMS = (
     EDIT_MESSAGE,
     INSERT_RECEIPT,
     SAVE_ASK,
+    DROP_ALLOWANCE,
+    SAVE_ALLOWANCE,
     SAVE_BLOCKER,
     SAVE_ISSUE_MOVE,
 )

@@ -21,6 +21,7 @@ from batchdeck.core.model.folder import Folder
 from batchdeck.core.model.foreach import SHOWN, write_words
 from batchdeck.core.model.hold import Hold
 from batchdeck.core.model.limit import Limit
+from batchdeck.core.model.permission import Allowance
 from batchdeck.core.model.task import Task
 from batchdeck.core.model.turn import Turn
 from batchdeck.core.store import batch_rows, rows
@@ -29,6 +30,7 @@ from batchdeck.core.store.migrate import version
 _OUTSIDE_SINCE = 2
 _ACCOUNTS_SINCE = 4
 _BUDGETS_SINCE = 5
+_PERMISSIONS_SINCE = 6
 _Value = TypeVar("_Value")
 
 
@@ -55,6 +57,7 @@ class Stored:
     cooldowns: list[Cooldown] = field(default_factory=list)
     budgets: list[Budget] = field(default_factory=list)
     spent: dict[str, Spent] = field(default_factory=dict)
+    allowances: list[Allowance] = field(default_factory=list)
     done_elsewhere: list[int] = field(default_factory=list)
     """Tasks of which the latest turn was superseded."""
     tallies: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -123,6 +126,11 @@ def _load(raw: sqlite3.Connection, ended_turns: int) -> Stored:
     stored.asks = list(_read("ask", asks, rows.ask_from, stored))
     _read_outside(raw, stored)
     _read_accounts(raw, stored)
+    if version(raw) >= _PERMISSIONS_SINCE:
+        allowed = _plain(
+            raw, "SELECT id, agent, scope, covers, by, at_ms FROM allowances ORDER BY id"
+        )
+        stored.allowances = [Allowance(*row) for row in allowed]
     stored.wrote = {row[0]: write_words(row[1], row[2]) for row in _plain(raw, _WROTE, SHOWN)}
     stored.item_values = [tuple(row) for row in _plain(raw, _ITEM_VALUES)]
     stored.tallies = _tallies(raw)

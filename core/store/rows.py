@@ -275,8 +275,8 @@ def message_from(row: sqlite3.Row) -> Message:
 
 
 ASK_COLUMNS = (
-    'id turn question choices "schema" "default" alive state answer opened_ms answered_ms '
-    "answered_by"
+    'id turn question choices "schema" "default" alive scope covers state answer opened_ms '
+    "answered_ms answered_by"
 ).split()
 
 
@@ -289,6 +289,7 @@ def ask_values(ask: Ask) -> tuple[Any, ...]:
 
 
 def ask_from(row: sqlite3.Row) -> Ask:
+    is_newer = "scope" in row.keys()  # noqa: SIM118 - a row is no mapping
     return Ask(
         id=row["id"],
         turn=row["turn"],
@@ -297,6 +298,8 @@ def ask_from(row: sqlite3.Row) -> Ask:
         schema=row["schema"],
         default=row["default"],
         alive=bool(row["alive"]),
+        scope=row["scope"] if is_newer else None,
+        covers=row["covers"] if is_newer else "",
         state=AskState(row["state"]),
         answer=row["answer"],
         opened_ms=row["opened_ms"],

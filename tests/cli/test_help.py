@@ -14,7 +14,7 @@ from tests.cli.conftest import Invoke
 from tests.support.workspace import Workspace
 
 SUBCOMMANDS = [("task", name) for name in ("show", "retry", "status", "cancel")] + [
-    ("ask", name) for name in ("list", "answer")
+    ("ask", name) for name in ("list", "show", "answer", "allowed", "revoke")
 ]
 
 LOADED = """

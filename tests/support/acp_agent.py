@@ -12,7 +12,9 @@ from typing import Any
 from acp import (
     PROTOCOL_VERSION,
     run_agent,
+    start_edit_tool_call,
     start_tool_call,
+    tool_diff_content,
     update_agent_message_text,
     update_agent_thought_text,
     update_tool_call,
@@ -77,6 +79,20 @@ class ScriptedAgent:
                 await update(session, update_agent_message_text(self.loaded))
             case "tool":
                 return await self.tool(session, words)
+            case "run":
+                return await self.tool(session, words, kind="execute", raw_input={"command": words})
+            case "edit":
+                return await self.edit(session, words)
+            case "both":
+                await asyncio.gather(
+                    *(self.tool(session, one, call=one) for one in words.split("|"))
+                )
+            case "permit":
+                await self.permitted(session, "t0", words, [("z", words)])
+            case "finish_with_open_permission":
+                self.open = asyncio.ensure_future(self.tool(session, "late"))
+                await asyncio.sleep(0.2)
+                return "end_turn"
             case "stderr":
                 sys.stderr.write("e" * int(words))
                 sys.stderr.flush()
@@ -94,20 +110,34 @@ class ScriptedAgent:
                 return words
         return None
 
-    async def tool(self, session: str, title: str) -> Any:
-        await self.connection.session_update(session, start_tool_call("t1", title))
+    async def tool(self, session: str, title: str, call: str = "t1", **told: Any) -> Any:
+        """What the call is about is told with its beginning, not with the permission's request."""
+        await self.connection.session_update(session, start_tool_call(call, title, **told))
+        await self.permitted(session, call, title, _OPTIONS)
+
+    async def edit(self, session: str, path: str) -> Any:
+        diff = tool_diff_content(path, "new line\nkept", "old line\nkept")
+        await self.connection.session_update(
+            session,
+            start_edit_tool_call("t1", f"Edit {path}", path, None, extra_options=[diff]),
+        )
+        await self.permitted(session, "t1", None, _OPTIONS)
+
+    async def permitted(self, session: str, call: str, title: Any, options: Any) -> None:
         answer = await self.connection.request_permission(
             session_id=session,
-            tool_call=ToolCallUpdate(tool_call_id="t1", title=title),
-            options=[
-                PermissionOption(option_id="a", name="Always", kind="allow_always"),
-                PermissionOption(option_id="y", name="Allow", kind="allow_once"),
-                PermissionOption(option_id="n", name="Reject", kind="reject_once"),
-            ],
+            tool_call=ToolCallUpdate(tool_call_id=call, title=title),
+            options=[PermissionOption(option_id=one, name=one, kind=kind) for one, kind in options],
         )
         chosen = getattr(answer.outcome, "option_id", "cancelled")
-        await self.connection.session_update(session, update_tool_call("t1", status="failed"))
-        await self.connection.session_update(session, update_agent_message_text(f"got {chosen}"))
+        status = "completed" if chosen in ("y", "a") else "failed"
+        await self.connection.session_update(session, update_tool_call(call, status=status))
+        await self.connection.session_update(session, update_agent_message_text(f"got {chosen} "))
+        if chosen == "cancelled" and options is _OPTIONS:
+            await self.cancelled.wait()
+
+
+_OPTIONS = [("a", "allow_always"), ("y", "allow_once"), ("n", "reject_once")]
 
 
 if __name__ == "__main__":

@@ -33,6 +33,7 @@ class Puppets:
         self.outlives = outlives
         self.assignments: dict[int, Assignment] = {}
         """The latest attempt of each turn that has begun, by turn."""
+        self.controls: dict[int, Control] = {}
         self.begun: list[int] = []
         self._ends: dict[int, tuple[anyio.Event, list[Outcome]]] = {}
         self._news = anyio.Event()
@@ -42,6 +43,7 @@ class Puppets:
     async def run(self, assignment: Assignment, control: Control) -> Outcome:
         turn = assignment.turn
         self.assignments[turn] = assignment
+        self.controls[turn] = control
         self.begun.append(turn)
         ended, outcome = self._ends[turn] = (anyio.Event(), [])
         control.started(None)
@@ -59,6 +61,9 @@ class Puppets:
 
     async def adopt(self, assignment: Assignment, control: Control) -> Outcome:
         return await self.run(assignment, control)
+
+    async def end_leftovers(self, attempt: str) -> int:
+        return 0
 
     def never_started(self, run: Path) -> bool:
         return not self.outlives or run in self.fenced

@@ -79,7 +79,11 @@ def _what_can_be_held(view: DeckView) -> Iterable[tuple[str, str]]:
 
 
 def _asks(view: DeckView) -> Iterable[tuple[str, str]]:
-    return ((str(ask.id), ask.question) for ask in view.asks.values())
+    return ((str(ask.id), ask.headline) for ask in view.asks.values())
+
+
+def _allowances(view: DeckView) -> Iterable[tuple[str, str]]:
+    return ((str(one.id), f"{one.agent}: {one.covers}") for one in view.allowances.values())
 
 
 agents = _from_deck(_agents)
@@ -91,6 +95,7 @@ addressees = _from_deck(lambda view: [*_agents(view), *_tasks(view)])
 limits = _from_deck(_limits)
 what_can_be_held = _from_deck(_what_can_be_held)
 asks = _from_deck(_asks)
+allowances = _from_deck(_allowances)
 
 
 def statuses(

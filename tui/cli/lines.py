@@ -50,7 +50,12 @@ def log_words(event: Event, view: DeckView) -> str | None:
             state = str(fields["state"]).replace("_", " ")
             return f"{event.batch} {state}: {ended_tasks(view, [event.batch or '']).words}"
         case "ask.opened":
-            return f"{name} asks: {fields['question']}  (batchdeck ask answer {fields['ask']} …)"
+            question = str(fields["question"])
+            if fields.get("permission"):
+                question = question.partition("\n")[0]  # ask show has the rest
+            return f"{name} asks: {question}  (batchdeck ask answer {fields['ask']} …)"
+        case "permission.used":
+            return f"{name} {event.agent} may always: {fields['wanted']}"
         case "hold" | "release" | "audit.violation":
             reason = f": {fields['reason']}" if fields.get("reason") else ""
             what = what_is_held(str(fields.get("what", "")), view)

@@ -46,7 +46,7 @@ _COMMANDS: Mapping[str, str] = {
     "queue": "queueing",
     "agent": "defining",
     "task": "tasks",
-    "ask": "tasks",
+    "ask": "asks",
 }
 """Each command with the module that holds it, in the order in which help lists them."""
 

@@ -1,4 +1,4 @@
-"""Commands about single tasks and about what agents ask."""
+"""Commands about single tasks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import click
 
 from batchdeck.core.commands import (
     AddTask,
-    AnswerAsk,
     AnswerBlocker,
     BlockTask,
     RetryTask,
@@ -20,10 +19,10 @@ from batchdeck.core.model.batch import INBOX
 from batchdeck.core.model.issue import read_issue
 from batchdeck.core.model.limit import read_status
 from batchdeck.core.model.spec import TaskSpec
-from batchdeck.core.text import clean_line, number_in, one_line
+from batchdeck.core.text import clean_line, one_line
 from batchdeck.tui.cli import completing
 from batchdeck.tui.cli.changing import carry_out, who
-from batchdeck.tui.cli.context import Context, print_json, print_rows
+from batchdeck.tui.cli.context import Context, print_json
 from batchdeck.tui.cli.documents import task_document
 from batchdeck.tui.cli.finding import one_task
 from batchdeck.tui.cli.showing import MANY, json_option
@@ -203,50 +202,3 @@ def cancel(context: Context, name: str, as_json: bool) -> None:
     if found.turn is None:
         raise NotFound(f"{found.key} has no turn to cancel.")
     carry_out(context, StopTurn(turn=found.turn, by=who(context)), offline=False, as_json=as_json)
-
-
-@click.group()
-def ask() -> None:
-    """List and answer what agents ask."""
-
-
-@ask.command("list")
-@json_option
-@click.pass_obj
-def list_asks(context: Context, as_json: bool) -> None:
-    """List the open questions, oldest first."""
-    with context.look() as look:
-        view = look.view()
-    rows = [
-        {
-            "ask": str(found.id),
-            "turn": str(found.turn),
-            "agent": view.turns[found.turn].agent,
-            "question": found.question,
-            "choices": list(found.choices),
-            "opened_ms": found.opened_ms,
-        }
-        for found in view.asks.values()
-    ]
-    if as_json:
-        print_json(rows)
-        return
-    cells = [
-        [str(row["ask"]), f"#{row['turn']}", str(row["agent"]), clean_line(str(row["question"]))]
-        for row in rows
-    ]
-    print_rows(cells, ["ask", "turn", "agent", "question"])
-
-
-@ask.command()
-@click.argument("number", metavar="ASK", shell_complete=completing.asks)
-@click.argument("text", metavar="ANSWER")
-@json_option
-@click.pass_obj
-def answer(context: Context, number: str, text: str, as_json: bool) -> None:
-    """Answer an open question; its work goes on at its old place."""
-    ask_id = number_in(number)
-    if ask_id is None:
-        raise BadInput(f"{number!r} is not an ask; batchdeck ask list shows their numbers.")
-    command = AnswerAsk(ask=ask_id, answer=text, by=who(context))
-    carry_out(context, command, offline=True, as_json=as_json)

@@ -42,6 +42,8 @@ def event_words(event: Event) -> str:
         until = clock_time(event.fields.get("until_ms") or 0)
         return f"{event.fields.get('account')} again at {until} · {event.fields.get('reason')}"
     fields = {name: value for name, value in event.fields.items() if name not in _UNSAID}
+    if "question" in fields:
+        fields["question"] = str(fields["question"]).partition("\n")[0]
     named = [event.agent] if event.agent else []
     change = _change(fields)
     if change:

@@ -65,7 +65,7 @@ def _faults(view: DeckView) -> list[Need]:
 
 def _asks(view: DeckView) -> list[Need]:
     return [
-        Need(NeedKind.ASK, f"ask:{ask.id}", ask.question, ask.opened_ms, ask.turn, ask.id)
+        Need(NeedKind.ASK, f"ask:{ask.id}", ask.headline, ask.opened_ms, ask.turn, ask.id)
         for ask in view.asks.values()
     ]
 

@@ -37,4 +37,4 @@ def news(before: DeckView, scene: Scene) -> News | None:
 def _ask_words(ask: Ask, scene: Scene) -> str:
     turn = scene.view.turns.get(ask.turn)
     name = f"#{ask.turn}" + ("" if turn is None else f" {scene.name_of(turn)}")
-    return f"{name} asks: {ask.question} (! answers)"
+    return f"{name} asks: {ask.headline} (! answers)"

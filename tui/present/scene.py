@@ -54,7 +54,11 @@ class Scene:
 
     @cached_property
     def asks_by_turn(self) -> dict[int, Ask]:
-        return {ask.turn: ask for ask in self.view.asks.values()}
+        """The oldest of each."""
+        oldest: dict[int, Ask] = {}
+        for ask in self.view.asks.values():
+            oldest.setdefault(ask.turn, ask)
+        return oldest
 
     @cached_property
     def active_batches(self) -> tuple[Batch, ...]:

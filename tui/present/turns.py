@@ -94,7 +94,7 @@ def what(turn: Turn, scene: Scene) -> str:
     """What it does, waits for, or came to; its title last, where there is room."""
     ask = scene.asks_by_turn.get(turn.id)
     if ask is not None:
-        return f"asks: {ask.question}"
+        return f"asks: {ask.headline}"
     if turn.state is TurnState.QUEUED:
         reason = reason_line(scene.place(turn), scene.shut_gates(turn), scene.view.deck)
         return f"{reason} · {turn.title}" if turn.title else reason

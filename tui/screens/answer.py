@@ -22,13 +22,18 @@ from batchdeck.tui.screens.live import LiveModal
 from batchdeck.tui.widgets.choice import Choice
 
 _MOST_CHOICES = 9
+_KEYS = "enter answers · esc back"
+_KEYS_WHERE_LONG = f"{_KEYS} · pgdn shows more of it"
 
 
 class AnswerScreen(LiveModal[None]):
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (18, "-middling"), (30, "-tall")]  # noqa: RUF012
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss", "Back", show=False),
         Binding("down", "app.focus_next", show=False),
         Binding("up", "app.focus_previous", show=False),
+        Binding("pagedown", "scroll_question(1)", show=False),
+        Binding("pageup", "scroll_question(-1)", show=False),
     ]
 
     def __init__(
@@ -64,11 +69,20 @@ class AnswerScreen(LiveModal[None]):
                 )
                 answer.cursor_blink = False
                 yield answer
-            yield Static("enter answers · esc back", id="words", markup=False)
+            yield Static(_KEYS, id="words", markup=False)
 
     def on_mount(self) -> None:
         first = "#choice-1" if self._ask.choices else "Input"
         self.query_one(first).focus()
+        self.call_after_refresh(self._tell_if_long)
+
+    def _tell_if_long(self) -> None:
+        if self.query_one("#question").max_scroll_y:
+            self._say(_KEYS_WHERE_LONG)
+
+    def action_scroll_question(self, pages: int) -> None:
+        question = self.query_one("#question")
+        question.scroll_relative(y=pages * max(1, question.size.height - 1), animate=False)
 
     def watch_scene(self) -> None:
         if self.ready and not self._is_open(self.scene.view) and not self._sending:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from batchdeck.core.commands import DefineAgent, Receipt, RemoveAgent
 from batchdeck.core.deck.handling.limits import put_limit
+from batchdeck.core.deck.permitting import forget_allowances, is_another_program
 from batchdeck.core.deck.state import DeckState
 from batchdeck.core.deck.work import Work
 from batchdeck.core.errors import BadInput, NotFound, Refused
@@ -43,6 +44,8 @@ def save_agent(work: Work, agent: Agent, origin: str) -> None:
     stored = work.state.agents.get(agent.name)
     if stored is not None and same_definition(stored, agent):
         return
+    if stored is not None and is_another_program(stored, agent):
+        forget_allowances(work, agent.name)
     agent = replace(agent, version=1 if stored is None else stored.version + 1)
     work.state.agents[agent.name] = agent
     work.state.touch("agents")
@@ -97,6 +100,7 @@ def remove_agent(work: Work, command: RemoveAgent) -> Receipt:
         raise Refused(f"{name} still has {left} to end.")
     del work.state.agents[name]
     work.state.touch("agents")
+    forget_allowances(work, name)
     row = (name, json.dumps(agent_document(agent)), agent.version, "removed", work.now_ms, 1)
     work.changes.add(sql.SAVE_AGENT, row)
     work.emit("agent.removed", agent=name, by=command.by)

@@ -10,6 +10,7 @@ from batchdeck.core.deck.blocking import close_ask, close_blocker, open_blocker
 from batchdeck.core.deck.handling.finding import find_task
 from batchdeck.core.deck.losing import answer_lost
 from batchdeck.core.deck.moving import move_task
+from batchdeck.core.deck.permitting import answer_live
 from batchdeck.core.deck.restoring import sync_holds
 from batchdeck.core.deck.turns import queue_turn
 from batchdeck.core.deck.work import Work
@@ -92,7 +93,7 @@ def take_up(work: Work, task: Task, by: str) -> None:
 
     A question of its agent that was answered elsewhere is answered with those words.
     """
-    asked = next((a for a in work.state.asks.values() if a.turn == task.turn), None)
+    asked = next((a for a in work.state.asks.values() if a.turn == task.turn and not a.alive), None)
     answers = [b.answer for b in work.state.blockers_of(task.id) if asked and b.ask == asked.id]
     if asked is not None:
         answer_ask(work, asked, answers[0] if answers and answers[0] else "resolved", by)
@@ -102,6 +103,8 @@ def take_up(work: Work, task: Task, by: str) -> None:
 
 def answer(work: Work, command: AnswerAsk) -> Receipt:
     """A person's answer: a new turn at the old place, in the same conversation.
+
+    An agent that still runs is given it, and goes on in the same turn.
 
     Raises:
         NotFound: no such open ask.
@@ -117,6 +120,8 @@ def answer(work: Work, command: AnswerAsk) -> Receipt:
 def answer_ask(work: Work, ask: Ask, words: str, by: str) -> Receipt:
     """Carries out an answer that fits the question."""
     turn = work.state.turns[ask.turn]
+    if ask.alive:
+        return answer_live(work, ask, turn, words, by)
     if turn.state is TurnState.LOST:
         return answer_about_lost(work, ask, turn, words, by)
     close_ask(work, ask, AskState.ANSWERED, words, by)

@@ -29,6 +29,7 @@ from batchdeck.core.commands import (
     ResumeBatch,
     RetargetTurn,
     RetryTask,
+    RevokeAllowance,
     Send,
     SendNow,
     SetLimit,
@@ -48,6 +49,7 @@ from batchdeck.core.deck.handling import (
     surgery,
 )
 from batchdeck.core.deck.handling.finding import find_task
+from batchdeck.core.deck.permitting import revoke
 from batchdeck.core.deck.reading import Reader
 from batchdeck.core.deck.state import DeckState
 from batchdeck.core.deck.work import Work
@@ -208,6 +210,8 @@ def carry_out(command: Command, work: Work, found: Found) -> Receipt:
             return controls.set_task_status(work, command)
         case AnswerAsk():
             return answers.answer(work, command)
+        case RevokeAllowance():
+            return revoke(work, command)
         case BlockTask():
             return answers.block(work, command)
         case AnswerBlocker():

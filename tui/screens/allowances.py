@@ -1,0 +1,74 @@
+"""What agents may always do without asking; each can be taken back here."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import Static
+
+from batchdeck.core.commands import RevokeAllowance
+from batchdeck.tui.present.cells import Cell, Row
+from batchdeck.tui.present.columns import ANY_WIDTH, Column
+from batchdeck.tui.present.durations import waited
+from batchdeck.tui.screens.live import LiveModal
+from batchdeck.tui.widgets.virtual_table import VirtualTable
+
+_COLUMNS = (
+    Column("agent", 10, most=24),
+    Column("by", 6, drop=2, most=16),
+    Column("since", 7, drop=1),
+    Column("may always", 20, most=ANY_WIDTH),
+)
+_KEYS = "x take it back: the agent asks again · esc back"
+
+
+class AllowanceTable(VirtualTable[int]):
+    """Allowances by their number."""
+
+
+class AllowancesScreen(LiveModal[None]):
+    AUTO_FOCUS = "AllowanceTable"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss", "Back", show=False),
+        Binding("x", "revoke", "Take it back", show=False),
+    ]
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog") as dialog:
+            dialog.border_title = Content("permissions")
+            yield AllowanceTable(_COLUMNS, id="allowances")
+            yield Static(_KEYS, id="words", markup=False)
+
+    def on_mount(self) -> None:
+        self.query_one(AllowanceTable).empty_words = "every agent asks each time"
+        self._show()
+
+    def watch_scene(self) -> None:
+        if self.ready:
+            self._show()
+
+    def _show(self) -> None:
+        self.query_one(AllowanceTable).show(list(self.scene.view.allowances), self._row_of)
+
+    def _row_of(self, number: int) -> Row:
+        allowance = self.scene.view.allowances.get(number)
+        if allowance is None:
+            return ()
+        return (
+            Cell(allowance.agent),
+            Cell(allowance.by),
+            Cell(waited(self.scene.now_ms - allowance.at_ms)),
+            Cell(allowance.covers),
+        )
+
+    def action_revoke(self) -> None:
+        number = self.query_one(AllowanceTable).cursor_key
+        allowance = None if number is None else self.scene.view.allowances.get(number)
+        if allowance is None:
+            return
+        done = f"{allowance.agent} asks again: {allowance.covers}"
+        self.deck_app.carry_out(RevokeAllowance(allowance=allowance.id), done)
