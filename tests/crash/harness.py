@@ -63,6 +63,11 @@ class Report:
         """`crash: 200 kills, 500 tasks, lost 0, doubled 0, overlapping 0, seed 21`"""
         return f"crash: {self.kills} kills, {self.findings.words}, seed {self.seed}"
 
+    @property
+    def hit(self) -> str:
+        """`hit: claimed 14, commit.after 13, …`: how often each point, or victim, was."""
+        return "hit: " + ", ".join(f"{name} {times}" for name, times in sorted(self.hits.items()))
+
 
 class Supervisor:
     """One start of `batchdeck run FILE --headless --auto-resume`."""
@@ -139,6 +144,8 @@ class Harness(ABC):
         with ThreadPoolExecutor(LANES) as lanes:
             list(lanes.map(self._lane, range(LANES)))
         print(self.report.line)
+        if self.report.hits:
+            print(self.report.hit)
         return self.report
 
     def _lane(self, lane: int) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 import time
 from collections import Counter
@@ -15,12 +14,13 @@ from pathlib import Path
 import pytest
 
 from batchdeck.core.control.remote import GONE
+from tests.support.length import so_many
 from tests.support.terminal import Terminal
 from tests.support.workspace import COMMAND, Workspace, until, workspaces
 
 pytestmark = pytest.mark.crash
 
-SECONDS = float(os.environ.get("BATCHDECK_SEATS_SECONDS", "10"))
+SECONDS = so_many(10.0, 30.0)
 AT_ONCE = 20
 
 

@@ -10,6 +10,7 @@ import pytest
 from batchdeck.core.batchfile.reading import read_batch
 from batchdeck.core.errors import BadInput
 from tests.core.batchfile.test_reading import INTERFACE
+from tests.support.length import so_many
 
 SCRAPS = [
     *(
@@ -70,7 +71,7 @@ def mutant(draw: random.Random) -> bytes:
     return bytes(damaged)
 
 
-@pytest.mark.parametrize("seed", range(300))
+@pytest.mark.parametrize("seed", range(so_many(300, 1_000)))
 def test_a_damaged_file_is_read_or_refused(tmp_path: Path, seed: int) -> None:
     file = tmp_path / "b.yaml"
     file.write_bytes(mutant(random.Random(seed)))

@@ -21,6 +21,7 @@ from batchdeck.core.commands import (
 )
 from batchdeck.core.model.spec import TaskSpec
 from tests.support.builders import batch_spec, demo_agent
+from tests.support.length import so_many
 from tests.support.puppets import Bench, bench
 
 pytestmark = pytest.mark.anyio
@@ -53,7 +54,7 @@ def in_memory(here: Bench) -> tuple[int, int, int, int]:
 
 
 @pytest.mark.parametrize("what", COMMANDS)
-@pytest.mark.parametrize("steps", range(0, MOST_STEPS, 2))
+@pytest.mark.parametrize("steps", range(0, MOST_STEPS, so_many(2, 1)))
 async def test_cancelled_at_any_step_it_is_done_wholly_or_not_at_all(
     tmp_path: Path, what: str, steps: int
 ) -> None:
@@ -73,7 +74,7 @@ async def test_cancelled_at_any_step_it_is_done_wholly_or_not_at_all(
         assert in_memory(here) == on_disk(tmp_path)
 
 
-@pytest.mark.parametrize("steps", range(0, 40, 3))
+@pytest.mark.parametrize("steps", range(0, 40, so_many(3, 1)))
 async def test_a_deck_that_is_left_at_any_step_has_saved_what_it_has_answered(
     tmp_path: Path, steps: int
 ) -> None:

@@ -1,6 +1,6 @@
 """Whatever is done to a deck, in whatever order, the invariants hold after each step.
 
-`BATCHDECK_STEPS=200000` looks longer; the seed of a failure is printed with it.
+`--at-length` takes 200,000 steps, `BATCHDECK_STEPS=…` as many as it says.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ from tests.core.deck.model import Model
 from tests.core.deck.telling import compare, tell
 from tests.core.deck.writer import Writer
 from tests.support.builders import batch_spec, demo_agent, folder
+from tests.support.length import so_many
 
-STEPS = int(os.environ.get("BATCHDECK_STEPS", "6000"))
+STEPS = int(os.environ.get("BATCHDECK_STEPS") or so_many(6_000, 200_000))
 PER_EXAMPLE = 50
 AGENTS = ("a", "b", "c")
 PATHS = ("/w", "/w/x", "/w/x/y", "/v")
