@@ -12,7 +12,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 SIGNALLING = {"kill", "killpg", "terminate", "send_signal", "pidfd_send_signal"}
 MAY_SIGNAL = {
-    "core/executors/runner.py": {"pidfd_send_signal", "kill", "killpg"},
+    "core/executors/runner.py": {"killpg"},
+    "core/executors/process_tree.py": {"pidfd_send_signal", "kill"},
     "core/executors/processes.py": {"pidfd_send_signal"},
     "core/executors/local.py": {"kill"},
     "core/points.py": {"kill"},

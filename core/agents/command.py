@@ -16,7 +16,7 @@ from batchdeck.core.agents.dialects.registry import Reading
 from batchdeck.core.agents.environment import environment_of
 from batchdeck.core.agents.settling import Settling
 from batchdeck.core.errors import BadInput
-from batchdeck.core.executors import runner
+from batchdeck.core.executors import attempt_files
 from batchdeck.core.executors.executor import Died, Evidence, Executor, Launch, Never
 from batchdeck.core.executors.places import device_and_inode, identify
 from batchdeck.core.model.agent import PromptVia
@@ -103,7 +103,7 @@ class CommandAgent:
 
 
 def _reading(assignment: Assignment) -> Reading:
-    return Reading(assignment.agent, assignment.run / runner.OUTPUT)
+    return Reading(assignment.agent, assignment.run / attempt_files.OUTPUT)
 
 
 def launch_for(assignment: Assignment) -> Launch:

@@ -13,7 +13,7 @@ import anyio.to_thread
 from batchdeck.core.agents.adapter import Assignment, Control, Outcome
 from batchdeck.core.agents.command_line import CannotStart, locate
 from batchdeck.core.agents.environment import BASE
-from batchdeck.core.executors import runner
+from batchdeck.core.executors import attempt_files
 from batchdeck.core.executors.executor import Alive, Died, Ended, Evidence, Executor, Launch
 from batchdeck.core.model.turn import AttemptEnd, TurnState
 from batchdeck.core.private import make_private_folder
@@ -134,7 +134,7 @@ def _how_it_failed(evidence: Evidence, run: Path) -> str:
     if record.end is AttemptEnd.TIMED_OUT:
         return f"it took over {LONGEST_SECONDS:.0f} s"
     try:
-        tail = decode((run / runner.OUTPUT).read_bytes()[-_TAIL:])
+        tail = decode((run / attempt_files.OUTPUT).read_bytes()[-_TAIL:])
     except OSError:
         tail = ""
     last = one_line(tail.strip().rpartition("\n")[2])

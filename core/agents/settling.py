@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from batchdeck.core.agents.adapter import Assignment, Outcome
 from batchdeck.core.agents.dialects.registry import Reading
 from batchdeck.core.agents.question import NoQuestion, read_question
+from batchdeck.core.executors import attempt_files
 from batchdeck.core.executors.executor import (
     Alive,
     Died,
@@ -127,7 +128,7 @@ class Settling:
 
     def _runner_log(self) -> str:
         try:
-            log = (self.assignment.run / "runner.log").read_bytes()
+            log = (self.assignment.run / attempt_files.RUNNER_LOG).read_bytes()
         except OSError as error:
             return str(error.strerror)
         return one_line(decode(log[-400:]).strip().rpartition("\n")[2])

@@ -14,7 +14,7 @@ from batchdeck.core.deck.reading import read_page
 from batchdeck.core.deck.restoring import state_from
 from batchdeck.core.deck.results import with_results
 from batchdeck.core.errors import BatchdeckError, NotFound, StoreError
-from batchdeck.core.executors import runner
+from batchdeck.core.executors import attempt_files
 from batchdeck.core.export.record import history, records
 from batchdeck.core.export.report import as_html
 from batchdeck.core.export.tables import as_csv, as_jsonl
@@ -106,7 +106,9 @@ class Look:
             raise NotFound(f"There is no turn #{turn}.")
         ended = row["ended_ms"] is not None
         if row["attempt"] is not None:
-            page = read_page(self._paths.run(row["attempt"]) / runner.OUTPUT, start, limit, ended)
+            page = read_page(
+                self._paths.run(row["attempt"]) / attempt_files.OUTPUT, start, limit, ended
+            )
             if page is not None:
                 return page
         found = self._raw.execute(

@@ -12,7 +12,7 @@ import anyio.to_thread
 
 from batchdeck.core.deck.engine import Engine
 from batchdeck.core.deck.letters import Pulses
-from batchdeck.core.executors import runner
+from batchdeck.core.executors import attempt_files
 from batchdeck.core.executors.processes import marks
 from batchdeck.core.model.turn import Turn, TurnState
 from batchdeck.core.paths import DeckPaths
@@ -70,7 +70,7 @@ def _look(
         if turn.attempt is None:
             continue
         output = outputs.setdefault(turn.attempt, _Output())
-        pulse = _pulse(paths.run(turn.attempt) / runner.OUTPUT, output) or known.get(turn.id)
+        pulse = _pulse(paths.run(turn.attempt) / attempt_files.OUTPUT, output) or known.get(turn.id)
         if turn.state is TurnState.STOPPING:
             silent = Pulse(0, turn.started_ms or 0, "")
             pulse = replace(pulse or silent, processes=left.get(turn.attempt, 0))

@@ -14,7 +14,7 @@ from batchdeck.core.deck.barrier import Senseless, Verdict, check_stored, judge
 from batchdeck.core.deck.results import with_results
 from batchdeck.core.deck.state import DeckState
 from batchdeck.core.errors import NotFound, StoreError
-from batchdeck.core.executors import runner
+from batchdeck.core.executors import attempt_files
 from batchdeck.core.model.batch import Batch
 from batchdeck.core.model.conversation import Message, Role
 from batchdeck.core.model.event import Event
@@ -122,7 +122,7 @@ class Reader:
             turn = rows.turn_from(found[0], {})
         ended = turn.ended_ms is not None
         if turn.attempt is not None:
-            path = self.paths.run(turn.attempt) / runner.OUTPUT
+            path = self.paths.run(turn.attempt) / attempt_files.OUTPUT
             page = await anyio.to_thread.run_sync(read_page, path, start, limit, ended)
             if page is not None:
                 return page

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from batchdeck.core.deck.state import DeckState
-from batchdeck.core.executors import runner
+from batchdeck.core.executors import attempt_files
 from batchdeck.core.executors.executor import Alive, Never
 from batchdeck.core.executors.records import evidence
 from batchdeck.core.model.evolving import evolve
@@ -64,7 +64,7 @@ def _look(run: Path) -> UnknownAttempt | None:
 
 def _environment(run: Path) -> dict[str, str]:
     try:
-        found = runner.read_json(str(run / runner.SPEC)).get("env")
+        found = attempt_files.read_json(str(run / attempt_files.SPEC)).get("env")
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}

@@ -12,7 +12,7 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
-from batchdeck.core.executors import records, runner
+from batchdeck.core.executors import attempt_files, records, runner
 from batchdeck.core.executors.executor import Alive, Evidence, Launch
 from batchdeck.core.executors.processes import HAVE_PIDFD, ask_to_stop, runner_of, signal_marked
 from batchdeck.core.points import reached
@@ -130,7 +130,7 @@ def _take_in(pid: int) -> bool:
 
 def _ask_to_stop(run: Path) -> None:
     if run.is_dir():
-        write_private(run / runner.STOP)
+        write_private(run / attempt_files.STOP)
         ask_to_stop(records.read_started(run))
 
 
@@ -138,7 +138,7 @@ def _spawn(launch: Launch) -> _Child:
     """Writes the attempt's folder and starts its runner."""
     reached("folder.before")
     make_private_folder(launch.run)
-    write_private(launch.run / runner.SPEC, json.dumps(_spec(launch)).encode())
+    write_private(launch.run / attempt_files.SPEC, json.dumps(_spec(launch)).encode())
     reached("folder.after")
     says, told = os.pipe()
     try:
@@ -156,7 +156,7 @@ def _spawn(launch: Launch) -> _Child:
 def _start_runner(run: Path, told: int) -> int:
     argv = [sys.executable, "-I", "-S", "-X", "utf8", runner.__file__, str(run)]
     environment = {name: os.environ[name] for name in _FOR_THE_RUNNER if name in os.environ}
-    log = os.open(run / "runner.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    log = os.open(run / attempt_files.RUNNER_LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     actions = [
         (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
         (os.POSIX_SPAWN_DUP2, told, 1),

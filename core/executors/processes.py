@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from batchdeck.core.executors import runner
+from batchdeck.core.executors import process_tree
 
 MARK = "BATCHDECK_RUN"
 """The variable by which the processes of an attempt are known."""
@@ -31,9 +31,9 @@ def runner_of(started: Mapping[str, Any] | None) -> Iterator[int | None]:
         return
     try:
         proven = (
-            started["boot_id"] == runner.boot_id()
+            started["boot_id"] == process_tree.boot_id()
             and started["runner_ticks"] is not None
-            and started["runner_ticks"] == runner.start_ticks(started["runner"])
+            and started["runner_ticks"] == process_tree.start_ticks(started["runner"])
         )
         yield descriptor if proven else None
     finally:

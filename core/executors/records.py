@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from batchdeck.core.executors import runner
+from batchdeck.core.executors import attempt_files
 from batchdeck.core.executors.executor import (
     Alive,
     Died,
@@ -38,9 +38,9 @@ def evidence(run: Path) -> Evidence:
         record = read_record(run)
         if record is not None:
             return Ended(record)
-        if (run / runner.STARTED).exists() or (run / runner.EXIT).exists():
+        if (run / attempt_files.STARTED).exists() or (run / attempt_files.EXIT).exists():
             return Died()
-        return Never(fenced=(run / runner.FENCED).exists())
+        return Never(fenced=(run / attempt_files.FENCED).exists())
 
 
 def fence(run: Path) -> bool:
@@ -49,21 +49,25 @@ def fence(run: Path) -> bool:
         return False
     make_private_folder(run)
     with _lock(run) as ours:
-        if not ours or (run / runner.STARTED).exists() or (run / runner.EXIT).exists():
+        if (
+            not ours
+            or (run / attempt_files.STARTED).exists()
+            or (run / attempt_files.EXIT).exists()
+        ):
             return False
-        write_private(run / runner.FENCED)
+        write_private(run / attempt_files.FENCED)
         reached("fenced")
         return True
 
 
 def read_started(run: Path) -> Mapping[str, Any] | None:
     """Who runs it, as the runner wrote it down; None where it has not yet, or it cannot be read."""
-    return _read(run / runner.STARTED)
+    return _read(run / attempt_files.STARTED)
 
 
 def read_record(run: Path) -> Record | None:
     """The runner's last word; None where there is none, or it was cut by a loss of power."""
-    document = _read(run / runner.EXIT)
+    document = _read(run / attempt_files.EXIT)
     if document is None or document.get("end") not in set(AttemptEnd):
         return None
     failure = document["spawn_error"]
@@ -83,7 +87,7 @@ def _agent(run: Path) -> int | None:
 
 def _read(path: Path) -> Mapping[str, Any] | None:
     try:
-        return runner.read_json(str(path))
+        return attempt_files.read_json(str(path))
     except (OSError, ValueError):
         return None
 
@@ -92,7 +96,7 @@ def _read(path: Path) -> Mapping[str, Any] | None:
 def _lock(run: Path) -> Iterator[bool]:
     """Holds the attempt's lock where it is free; says whether it was."""
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
-    descriptor = os.open(run / runner.LOCK, flags, 0o600)
+    descriptor = os.open(run / attempt_files.LOCK, flags, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

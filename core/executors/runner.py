@@ -1,19 +1,13 @@
 """The runner: the small process that owns one attempt, and outlives whoever started it.
 
-Run as `python -I -S runner.py RUN`, where RUN is the attempt's folder. It stands alone: it imports
-nothing of batchdeck, and as little else as it can, since it starts once per attempt.
+Run as `python -I -S runner.py RUN`, where RUN is the attempt's folder. It imports nothing of
+batchdeck but the three files beside it, which stand alone like itself (and, other than itself, are
+compiled once), and as little else as it can, since it starts once per attempt.
 
 It holds RUN/lock for its whole life, starts the agent at most once ever, and writes RUN/exit.json
 last, when no process of the agent's tree is left. Beginning is decided under the lock: where there
 is `fenced`, `started.json` or `exit.json` it begins nothing. Nothing it does depends on its parent.
-
-    spec.json     argv, env, cwd, cwd_identity [device, inode] or null, stdin (a path or null),
-                  timeout_seconds (or null), grace_seconds
-    started.json  runner, agent (pids), runner_ticks, agent_ticks, boot_id; there before the agent
-    output        what the agent wrote to its standard output and error, as it wrote it
-    stop          made by whoever wants the agent ended; SIGTERM is the faster way to say so
-    exit.json     end (exited, stopped, timed out), code (negative: that signal), leftovers,
-                  seconds, spawn_error (null, or stage, errno and its name)
+`attempt_files` says what lies in RUN.
 
 A line with the agent's pid goes to standard output once the agent's program has been loaded.
 """
@@ -28,15 +22,22 @@ import sys
 import time
 
 TYPE_CHECKING = False
+if TYPE_CHECKING or __package__:
+    from batchdeck.core.executors import attempt_files as files
+    from batchdeck.core.executors import process_tree as tree
+    from batchdeck.core.executors.output_cap import CappedOutput
+else:  # alone: what lies beside it is found there, behind the standard library
+    sys.path.append(os.path.dirname(os.path.abspath(__file__)))
+    import attempt_files as files
+    import process_tree as tree
+    from output_cap import CappedOutput
+
 if TYPE_CHECKING:
     import signal
     from collections.abc import Iterable, Mapping
     from typing import NoReturn
 else:  # `signal` imports enum, which costs as much again as the interpreter itself
     import _signal as signal
-
-SPEC, LOCK, FENCED, STARTED = "spec.json", "lock", "fenced", "started.json"
-OUTPUT, STOP, EXIT = "output", "stop", "exit.json"
 
 BROKEN, BUSY, LATE = 70, 75, 76
 """Exit codes: the runner itself failed; another holds the lock; fenced, or begun before."""
@@ -46,164 +47,7 @@ LEFTOVER_GRACE = 1.0
 
 _LOOK_FOR_STOP = 1.0
 _KILL_AGAIN = 0.02
-_KEPT_HEAD, _KEPT_TAIL = 0.25, 0.5
-"""Parts of the cap that are kept of an output from its beginning and from its end."""
-_BLOCK = 4096
-_PUNCH_HOLE = 0x03  # FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, fallocate(2)
-
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
-
-
-# ---------------------------------------------------------------- JSON without `json` and `re`
-
-
-def read_json(path: str) -> dict:  # type: ignore[type-arg]
-    """The object in a file. Raises OSError, or ValueError where it is none."""
-    with open(path, encoding="utf-8") as file:
-        text = file.read()
-    try:
-        from _json import make_scanner
-    except ImportError:
-        import json
-
-        document = json.loads(text)
-    else:
-        try:
-            document, _ = make_scanner(_Reading())(text, 0)  # type: ignore[arg-type]
-        except StopIteration as stop:
-            raise ValueError(f"{path}: no JSON") from stop
-    if not isinstance(document, dict):
-        raise ValueError(f"{path}: no JSON object")
-    return document
-
-
-class _Reading:
-    """What the C scanner wants to know."""
-
-    strict = True
-    object_hook = object_pairs_hook = None
-    parse_float, parse_int, parse_constant = float, int, float
-
-
-def as_json(value: object) -> str:
-    """JSON of numbers, ASCII strings without quotes, None, and mappings of these."""
-    if value is None:
-        return "null"
-    if isinstance(value, dict):
-        return "{" + ", ".join(f'"{key}": {as_json(item)}' for key, item in value.items()) + "}"
-    if isinstance(value, str):
-        return f'"{value}"'
-    return repr(value)
-
-
-def write_json(path: str, document: dict, durable: bool) -> None:  # type: ignore[type-arg]
-    """Puts a whole file in place at once; `durable`: on disk before it is seen."""
-    content = (as_json(document) + "\n").encode()
-    _write(path + ".new", content, durable)
-    os.rename(path + ".new", path)
-
-
-def make_room(path: str) -> None:
-    """Takes the space now that `write_json` will need, since the agent may fill the disk."""
-    _write(path + ".new", b" " * 512, durable=False)
-
-
-def _write(path: str, content: bytes, durable: bool) -> None:
-    """Writes over what is there, so that the space that it has stays its own."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        os.write(descriptor, content)
-        os.ftruncate(descriptor, len(content))
-        if durable:
-            os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-# ---------------------------------------------------------------- processes
-
-
-def process_fields(pid: int) -> list[bytes] | None:
-    """State, parent, … of a process (`proc(5)`, stat from its third field on); None: it is gone."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return file.read().rpartition(b")")[2].split()
-    except OSError:
-        return None
-
-
-def start_ticks(pid: int) -> int | None:
-    """When a process started, in clock ticks since boot; None where that cannot be known."""
-    fields = process_fields(pid)
-    return int(fields[19]) if fields else None
-
-
-def boot_id() -> str | None:
-    """Which boot of the machine this is; None where that cannot be known."""
-    try:
-        with open("/proc/sys/kernel/random/boot_id") as file:
-            return file.read().strip()
-    except OSError:
-        return None
-
-
-def descendants(root: int) -> dict[int, int]:
-    """Living processes below `root`, each with its parent, those that changed session included."""
-    if not os.path.isdir("/proc/self"):
-        return {}
-    below: dict[int, list[int]] = {}
-    for name in os.listdir("/proc"):
-        fields = process_fields(int(name)) if name.isdigit() else None
-        if fields and fields[0] not in (b"Z", b"X"):
-            below.setdefault(int(fields[1]), []).append(int(name))
-    found: dict[int, int] = {}
-    generation = [root]
-    while generation:
-        parent = generation.pop()
-        for pid in below.get(parent, ()):
-            found[pid] = parent
-            generation.append(pid)
-    return found
-
-
-def send(pid: int, parent: int, number: int) -> None:
-    """Signals a process, provided that it is still the child of `parent`."""
-    if not hasattr(os, "pidfd_open"):
-        if parent == os.getpid():
-            _kill(pid, number)
-        return
-    try:
-        descriptor = os.pidfd_open(pid)
-    except OSError:
-        return
-    try:
-        # the descriptor is bound first: a pid that has been given away meanwhile is not its child
-        fields = process_fields(pid)
-        if fields and int(fields[1]) == parent:
-            signal.pidfd_send_signal(descriptor, number)
-    except ProcessLookupError:
-        return
-    finally:
-        os.close(descriptor)
-
-
-def _kill(pid: int, number: int) -> None:
-    try:
-        os.kill(pid, number)
-    except ProcessLookupError:
-        return
-
-
-def _prctl(option: int, value: int) -> None:
-    """Linux's prctl(2). Raises OSError where it failed; does nothing elsewhere."""
-    if sys.platform != "linux":
-        return
-    import _ctypes  # the part of ctypes that starts fast
-
-    libc = _ctypes.dlopen(None, 0)  # type: ignore[arg-type]
-    arguments = (option, value, 0, 0, 0)
-    if _ctypes.call_cdeclfunction(_ctypes.dlsym(libc, "prctl"), arguments) != 0:
-        raise OSError(errno.EINVAL, f"prctl({option})")
 
 
 # ---------------------------------------------------------------- waking up
@@ -262,7 +106,7 @@ class Agent:
         folder = _open_folder(str(spec["cwd"]), spec["cwd_identity"])
         source = _open_source(spec["stdin"])
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-        output = os.open(os.path.join(run, OUTPUT), flags, 0o600)
+        output = os.open(os.path.join(run, files.OUTPUT), flags, 0o600)
         gate, self._gate = os.pipe()
         self._verdict, verdict = os.pipe()
         runner = os.getpid()
@@ -290,7 +134,7 @@ class Agent:
     ) -> NoReturn:
         try:
             os.setsid()
-            _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+            tree.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
             if os.getppid() != runner or not os.read(gate, 1):
                 os._exit(BROKEN)  # nobody would own it
             os.fchdir(folder)
@@ -329,49 +173,14 @@ def _open_source(path: object) -> int:
 # ---------------------------------------------------------------- from the start to the end
 
 
-class Output:
-    """The file that the agent writes to. Beyond its cap, its middle is given back to the disk.
-
-    The file keeps its length and the agent its descriptor: what is left out is a hole in it.
-    """
-
-    def __init__(self, path: str, cap: int) -> None:
-        self._path = path
-        self._cap = cap
-        self._left_out_to = 0
-
-    def keep_within_cap(self) -> None:
-        size = os.stat(self._path).st_size
-        first = int(self._cap * _KEPT_HEAD) // _BLOCK * _BLOCK
-        begin = max(first, self._left_out_to)
-        end = (size - int(self._cap * _KEPT_TAIL)) // _BLOCK * _BLOCK
-        if size - begin + first > self._cap and end > begin and _punch(self._path, begin, end):
-            self._left_out_to = end
-
-
-def _punch(path: str, begin: int, end: int) -> bool:
-    """Gives the blocks of a part of a file back; False where the system cannot."""
-    if sys.platform != "linux":
-        return False
-    import ctypes  # takes longer to load than all the rest, and is hardly ever needed
-
-    libc = ctypes.CDLL(None, use_errno=True)
-    libc.fallocate.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64)
-    file = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
-    try:
-        return bool(libc.fallocate(file, _PUNCH_HOLE, begin, end - begin) == 0)
-    finally:
-        os.close(file)
-
-
 class Watch:
     """Waits until nothing of the agent's tree is left, and ends it when it is time to."""
 
     def __init__(self, run: str, leader: int, spec: Mapping[str, object], alarm: Alarm) -> None:
-        self._stop = os.path.join(run, STOP)
+        self._stop = os.path.join(run, files.STOP)
         self._leader = leader
         self._alarm = alarm
-        self._output = Output(os.path.join(run, OUTPUT), int(spec["output_cap"]))  # type: ignore[call-overload]
+        self._output = CappedOutput(os.path.join(run, files.OUTPUT), int(spec["output_cap"]))  # type: ignore[call-overload]
         self._grace = float(spec["grace_seconds"])  # type: ignore[arg-type]
         self._began = time.monotonic()
         timeout = spec["timeout_seconds"]
@@ -440,12 +249,12 @@ class Watch:
         return signalled
 
     def _signal_tree(self, number: int) -> dict[int, int]:
-        tree = descendants(os.getpid())
-        for pid, parent in tree.items():
-            send(pid, parent, number)
+        below = tree.descendants(os.getpid())
+        for pid, parent in below.items():
+            tree.send(pid, parent, number)
         if sys.platform != "linux":
             self._signal_group(number)
-        return tree
+        return below
 
     def _signal_group(self, number: int) -> None:
         try:
@@ -457,12 +266,15 @@ class Watch:
 def _own(run: str) -> None:
     """Takes the attempt's lock for good; ends the process where this attempt may not begin."""
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
-    lock = os.open(os.path.join(run, LOCK), flags, 0o600)
+    lock = os.open(os.path.join(run, files.LOCK), flags, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         sys.exit(BUSY)
-    if any(os.path.exists(os.path.join(run, name)) for name in (FENCED, STARTED, EXIT)):
+    if any(
+        os.path.exists(os.path.join(run, name))
+        for name in (files.FENCED, files.STARTED, files.EXIT)
+    ):
         sys.exit(LATE)
 
 
@@ -471,19 +283,19 @@ def _started(agent: int) -> dict[str, object]:
     return {
         "runner": runner,
         "agent": agent,
-        "runner_ticks": start_ticks(runner),
-        "agent_ticks": start_ticks(agent),
-        "boot_id": boot_id(),
+        "runner_ticks": tree.start_ticks(runner),
+        "agent_ticks": tree.start_ticks(agent),
+        "boot_id": tree.boot_id(),
     }
 
 
 def _attempt(run: str, spec: Mapping[str, object], alarm: Alarm) -> dict[str, object]:
     """Has the agent run to its end, and returns the record of it. Raises SpawnError."""
-    if alarm.stop_asked or os.path.exists(os.path.join(run, STOP)):
+    if alarm.stop_asked or os.path.exists(os.path.join(run, files.STOP)):
         return _without_start("stopped", None)
-    make_room(os.path.join(run, EXIT))
+    files.make_room(os.path.join(run, files.EXIT))
     agent = Agent(run, spec)
-    write_json(os.path.join(run, STARTED), _started(agent.pid), durable=False)
+    files.write_json(os.path.join(run, files.STARTED), _started(agent.pid), durable=False)
     watch = Watch(run, agent.pid, spec, alarm)
     try:
         agent.let_go()
@@ -527,12 +339,12 @@ def main(run: str) -> None:
         os.setsid()
     alarm = Alarm()
     _own(run)
-    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    tree.prctl(_PR_SET_CHILD_SUBREAPER, 1)
     try:
-        record = _attempt(run, read_json(os.path.join(run, SPEC)), alarm)
+        record = _attempt(run, files.read_json(os.path.join(run, files.SPEC)), alarm)
     except SpawnError as error:
         record = _without_start("exited", error)
-    write_json(os.path.join(run, EXIT), record, durable=True)
+    files.write_json(os.path.join(run, files.EXIT), record, durable=True)
 
 
 if __name__ == "__main__":

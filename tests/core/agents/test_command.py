@@ -15,7 +15,7 @@ import pytest
 
 from batchdeck.core.agents.adapter import Control, Outcome, Question
 from batchdeck.core.agents.command import CommandAgent
-from batchdeck.core.executors import runner
+from batchdeck.core.executors import attempt_files, runner
 from batchdeck.core.executors.local import LocalExecutor
 from batchdeck.core.executors.places import identify
 from batchdeck.core.model.agent import PromptVia
@@ -210,7 +210,7 @@ async def seen(tmp_path: Path, environment: dict[str, str], **given: object) -> 
     agent = command_agent(("/usr/bin/env", "-0"), **given)
     assigned = assignment(tmp_path, agent, "p", environment=environment, **fields)
     await outcome_of(assigned)
-    output = (assigned.run / runner.OUTPUT).read_text()
+    output = (assigned.run / attempt_files.OUTPUT).read_text()
     return dict(line.split("=", 1) for line in output.split("\0") if line)
 
 
@@ -265,7 +265,7 @@ async def test_a_prompt_is_in_no_argument_and_no_public_file(tmp_path: Path) -> 
 
     await outcome_of(given)
 
-    assert "say=x" not in (given.run / runner.SPEC).read_text()
+    assert "say=x" not in (given.run / attempt_files.SPEC).read_text()
     assert (given.run / "prompt").stat().st_mode & 0o777 == 0o600
     assert given.run.stat().st_mode & 0o777 == 0o700
 
@@ -373,7 +373,7 @@ async def test_a_timeout_is_a_failure_that_names_it(tmp_path: Path) -> None:
 
 
 def take_in_runner(run: Path) -> None:
-    os.waitpid(json.loads((run / runner.STARTED).read_text())["runner"], 0)
+    os.waitpid(json.loads((run / attempt_files.STARTED).read_text())["runner"], 0)
 
 
 async def test_an_abandoned_attempt_is_adopted_and_finished(tmp_path: Path) -> None:
@@ -404,7 +404,7 @@ async def test_an_attempt_whose_runner_died_is_lost_and_nothing_of_it_is_left(
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(run)
         await anyio.to_thread.run_sync(until, ready.exists)
-        os.kill(json.loads((given.run / runner.STARTED).read_text())["runner"], 9)
+        os.kill(json.loads((given.run / attempt_files.STARTED).read_text())["runner"], 9)
 
     [outcome] = outcomes
     assert (outcome.state, outcome.end) == (TurnState.LOST, AttemptEnd.LOST)

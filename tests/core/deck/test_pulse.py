@@ -9,7 +9,7 @@ import pytest
 
 from batchdeck.core.deck import pulse
 from batchdeck.core.deck.pulse import _look, _Output, _pulse
-from batchdeck.core.executors import runner
+from batchdeck.core.executors import attempt_files
 from batchdeck.core.executors.local import LocalExecutor
 from batchdeck.core.model.turn import TurnState
 from batchdeck.core.paths import DeckPaths
@@ -43,7 +43,7 @@ def test_every_line_of_a_loud_agent_is_counted_a_piece_at_a_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pulse, "_MOST_AT_ONCE", 1_000)
-    output = tmp_path / runner.OUTPUT
+    output = tmp_path / attempt_files.OUTPUT
     output.write_text("a line\n" * 1_000)
     seen, looks = _Output(), 0
     while (found := _pulse(output, seen)) is not None:

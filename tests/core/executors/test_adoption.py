@@ -13,7 +13,7 @@ from pathlib import Path
 import anyio.to_thread
 import pytest
 
-from batchdeck.core.executors import local, processes, runner
+from batchdeck.core.executors import attempt_files, local, processes
 from batchdeck.core.executors.executor import Alive, Ended, Record
 from batchdeck.core.executors.local import LocalExecutor
 from batchdeck.core.model.turn import AttemptEnd
@@ -79,7 +79,7 @@ async def test_an_attempt_is_adopted_and_ends_as_if_nothing_had_happened(tmp_pat
 
     assert isinstance(found, Ended)
     assert found.record.code == 7
-    assert (run / runner.OUTPUT).read_text() == "done\n"
+    assert (run / attempt_files.OUTPUT).read_text() == "done\n"
 
 
 async def test_an_adopted_attempt_can_be_stopped(tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ async def test_a_runner_has_nothing_of_its_supervisor_open(tmp_path: Path) -> No
     os.set_inheritable(leak, True)
     given = launch(tmp_path, "sleep=600")
     await executor.start(given)
-    started = json.loads((given.run / runner.STARTED).read_text())
+    started = json.loads((given.run / attempt_files.STARTED).read_text())
 
     held = {os.readlink(path) for path in Path(f"/proc/{started['runner']}/fd").iterdir()}
 

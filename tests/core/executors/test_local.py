@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import stat
 import sys
@@ -13,7 +14,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from batchdeck.core.executors import processes, runner
+from batchdeck.core.executors import attempt_files, process_tree, processes, runner
 from batchdeck.core.executors.executor import Alive, Died, Ended, Evidence, Never, Record
 from batchdeck.core.executors.local import SPAWNS_AT_ONCE, LocalExecutor, _spec
 from batchdeck.core.model.turn import AttemptEnd
@@ -42,7 +43,7 @@ async def test_an_agent_runs_to_its_end(tmp_path: Path) -> None:
 
     assert pid is not None
     assert (record.end, record.code, record.leftovers) == (AttemptEnd.EXITED, 3, 0)
-    assert (given.run / runner.OUTPUT).read_text() == "hello\n"
+    assert (given.run / attempt_files.OUTPUT).read_text() == "hello\n"
     assert executor.evidence(given.run) == Ended(record)
 
 
@@ -103,7 +104,7 @@ async def test_a_stopped_process_is_ended_too(tmp_path: Path) -> None:
     given = launch(tmp_path, "signal=19 sleep=600")
     pid = await executor.start(given)
     await anyio.to_thread.run_sync(
-        until, lambda: (runner.process_fields(pid or 0) or [b"?"])[0] == b"T"
+        until, lambda: (process_tree.process_fields(pid or 0) or [b"?"])[0] == b"T"
     )
 
     await executor.stop(given.run)
@@ -116,7 +117,7 @@ async def test_a_stop_file_alone_stops_it(tmp_path: Path) -> None:
     given = launch(tmp_path, "sleep=600")
     await executor.start(given)
 
-    (given.run / runner.STOP).touch()
+    (given.run / attempt_files.STOP).touch()
 
     assert record_of(await executor.wait(given.run)).end is AttemptEnd.STOPPED
 
@@ -128,7 +129,7 @@ async def test_a_stop_before_the_start_starts_nothing(tmp_path: Path) -> None:
 
     assert await executor.start(given) is None
     assert record_of(await executor.wait(given.run)) == Record(AttemptEnd.STOPPED)
-    assert not (given.run / runner.STARTED).exists()
+    assert not (given.run / attempt_files.STARTED).exists()
 
 
 @pytest.mark.parametrize("how", ["", "fork=stubborn"])
@@ -152,7 +153,7 @@ async def test_the_agent_has_a_session_of_its_own_and_default_signals(tmp_path: 
     await executor.start(given)
     await executor.wait(given.run)
 
-    session, pid, ignored, *descriptors = (given.run / runner.OUTPUT).read_text().split("\n")
+    session, pid, ignored, *descriptors = (given.run / attempt_files.OUTPUT).read_text().split("\n")
     assert session.strip() == pid
     assert int(ignored.split()[1], 16) & 0x7FFF_FFFF == 0  # 32 and 33 are the C library's
     assert [name for name in descriptors if name] == ["0", "1", "2", "3"]  # 3: the listing itself
@@ -162,11 +163,11 @@ async def test_a_runner_is_taken_in_when_it_ends(tmp_path: Path) -> None:
     executor = LocalExecutor()
     given = launch(tmp_path, "")
     await executor.start(given)
-    pid = json.loads((given.run / runner.STARTED).read_text())["runner"]
+    pid = json.loads((given.run / attempt_files.STARTED).read_text())["runner"]
 
     await executor.wait(given.run)
 
-    assert runner.process_fields(pid) is None
+    assert process_tree.process_fields(pid) is None
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o077])
@@ -186,7 +187,13 @@ async def test_files_are_private_whatever_the_umask(tmp_path: Path, umask: int) 
         if file.name != "prompt"
     }
     assert set(modes.values()) == {0o600}, modes
-    assert {runner.SPEC, runner.LOCK, runner.STARTED, runner.OUTPUT, runner.EXIT} <= set(modes)
+    assert {
+        attempt_files.SPEC,
+        attempt_files.LOCK,
+        attempt_files.STARTED,
+        attempt_files.OUTPUT,
+        attempt_files.EXIT,
+    } <= set(modes)
 
 
 async def test_random_bytes_are_kept_as_they_are(tmp_path: Path) -> None:
@@ -196,7 +203,7 @@ async def test_random_bytes_are_kept_as_they_are(tmp_path: Path) -> None:
     await executor.start(given)
     await executor.wait(given.run)
 
-    assert (given.run / runner.OUTPUT).stat().st_size == 10_000_000
+    assert (given.run / attempt_files.OUTPUT).stat().st_size == 10_000_000
 
 
 async def test_a_prompt_that_is_never_read_blocks_nobody(tmp_path: Path) -> None:
@@ -270,7 +277,7 @@ async def test_an_expected_folder_is_entered(tmp_path: Path) -> None:
     await executor.start(given)
     await executor.wait(given.run)
 
-    assert (given.run / runner.OUTPUT).read_text() == f"{tmp_path}\n"
+    assert (given.run / attempt_files.OUTPUT).read_text() == f"{tmp_path}\n"
 
 
 async def test_a_fence_refuses_a_late_runner(tmp_path: Path) -> None:
@@ -348,7 +355,7 @@ async def test_a_runner_that_was_killed_leaves_its_attempt_in_doubt_and_nothing_
     given = launch(tmp_path, f"fork=setsid fork=double fork=stubborn touch={ready} sleep=600")
     await executor.start(given)
     await appears(ready)
-    os.kill(json.loads((given.run / runner.STARTED).read_text())["runner"], 9)
+    os.kill(json.loads((given.run / attempt_files.STARTED).read_text())["runner"], 9)
 
     assert await executor.wait(given.run) == Died()
     assert await executor.sweep(given.run.name) >= 3
@@ -373,16 +380,16 @@ async def test_no_signal_goes_to_a_process_that_only_has_the_same_number(
     executor, sent = LocalExecutor(), []
     given, other = launch(tmp_path, ""), launch(tmp_path, "sleep=600")
     await executor.start(other)
-    started = json.loads((other.run / runner.STARTED).read_text())
+    started = json.loads((other.run / attempt_files.STARTED).read_text())
     monkeypatch.setattr(processes, "_send", lambda descriptor, number: sent.append(number))
 
     lies = [{"boot_id": "another"}, {"runner_ticks": started["runner_ticks"] + 1}]
     for lie in (*lies, {"runner_ticks": None}, {"runner": 2**22 - 1}):
-        (given.run / runner.STARTED).write_text(json.dumps({**started, **lie}))
+        (given.run / attempt_files.STARTED).write_text(json.dumps({**started, **lie}))
         await executor.stop(given.run)
     assert sent == []
 
-    (given.run / runner.STARTED).write_text(json.dumps(started))
+    (given.run / attempt_files.STARTED).write_text(json.dumps(started))
     await executor.stop(given.run)
     assert sent == [signal.SIGTERM]
     monkeypatch.undo()
@@ -396,7 +403,7 @@ async def test_an_agent_dies_with_its_runner_though_it_hides_its_mark(tmp_path: 
     pid = await executor.start(given)
     assert pid is not None
 
-    os.kill(json.loads((given.run / runner.STARTED).read_text())["runner"], 9)
+    os.kill(json.loads((given.run / attempt_files.STARTED).read_text())["runner"], 9)
     assert await executor.wait(given.run) == Died()
 
     await anyio.to_thread.run_sync(until, lambda: is_over(pid))
@@ -404,29 +411,55 @@ async def test_an_agent_dies_with_its_runner_though_it_hides_its_mark(tmp_path: 
 
 def is_over(pid: int) -> bool:
     """Whether a process is gone, or only waits to be taken in by somebody else."""
-    fields = runner.process_fields(pid)
+    fields = process_tree.process_fields(pid)
     return fields is None or fields[0] == b"Z"
 
 
 BLIND = """
 import sys
 sys.path.insert(0, sys.argv[2])
-import runner
-sees, looks = runner.descendants, []
+import process_tree, runner
+sees, looks = process_tree.descendants, []
 
 def blind_at_first(root):
     looks.append(root)
     return {} if len(looks) <= 3 else sees(root)
 
-runner.descendants = blind_at_first
+process_tree.descendants = blind_at_first
 runner.LEFTOVER_GRACE = 0.05
 runner.main(sys.argv[1])
 """
 
 
+async def test_a_runner_that_dies_before_it_owns_its_agent_starts_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed after the fork, and before its end would end the agent."""
+    home = tmp_path / "executors"
+    shutil.copytree(Path(runner.__file__).parent, home)
+    code = (home / "runner.py").read_text("utf-8")
+    killed = """os.kill(runner, 9)
+            while os.getppid() == runner:
+                time.sleep(0.001)
+            os.setsid()
+            tree.prctl(_PR_SET_PDEATHSIG"""
+    changed = code.replace("os.setsid()\n            tree.prctl(_PR_SET_PDEATHSIG", killed)
+    assert changed != code
+    (home / "runner.py").write_text(changed, "utf-8")
+    monkeypatch.setattr(runner, "__file__", str(home / "runner.py"))
+    executor = LocalExecutor()
+    given = launch(tmp_path, "say=hello")
+
+    await executor.start(given)
+    await executor.wait(given.run)
+
+    await anyio.to_thread.run_sync(until, lambda: not left(given.run.name))
+    assert (given.run / attempt_files.OUTPUT).read_text() == "", "the agent was never loaded"
+
+
 async def test_killing_goes_on_until_nothing_is_left(tmp_path: Path) -> None:
     given = launch(tmp_path, "fork=setsid exit=0")
-    (given.run / runner.SPEC).write_text(json.dumps(_spec(given)))
+    (given.run / attempt_files.SPEC).write_text(json.dumps(_spec(given)))
 
     home = str(Path(runner.__file__).parent)
     command = [sys.executable, "-S", "-c", BLIND, str(given.run), home]
@@ -444,7 +477,7 @@ async def test_a_record_that_was_cut_is_no_record(tmp_path: Path) -> None:
     await executor.wait(given.run)
 
     for content in ("", "{", "[]", '{"end": "strange"}', "{}"):
-        (given.run / runner.EXIT).write_text(content)
+        (given.run / attempt_files.EXIT).write_text(content)
         assert executor.evidence(given.run) == Died()
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from batchdeck.core.deck.reading import read_page
-from batchdeck.core.executors import runner
+from batchdeck.core.executors import attempt_files
 from batchdeck.core.executors.local import LocalExecutor
 from tests.core.executors.support import launch
 
@@ -35,7 +35,7 @@ async def test_beyond_the_cap_the_beginning_and_the_end_are_kept(tmp_path: Path)
     executor = LocalExecutor()
     await executor.start(given)
     await executor.wait(given.run)
-    output = given.run / runner.OUTPUT
+    output = given.run / attempt_files.OUTPUT
     size = output.stat().st_size
     assert size > 5_000_000, "the file is as long as what was said"
     assert output.stat().st_blocks * 512 < size / 2, "but it does not take up that room"
@@ -57,5 +57,5 @@ async def test_within_the_cap_every_byte_is_kept(tmp_path: Path) -> None:
     executor = LocalExecutor()
     await executor.start(given)
     await executor.wait(given.run)
-    lines = (given.run / runner.OUTPUT).read_text().splitlines()
+    lines = (given.run / attempt_files.OUTPUT).read_text().splitlines()
     assert len(lines) == 5_001
