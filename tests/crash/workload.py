@@ -41,12 +41,15 @@ def draw_workload(
     seconds: float = 0.12,
     children: bool = False,
     depend: bool = True,
+    longest: float = 0.0,
 ) -> Workload:
-    """Makes the folder, with `count` tasks of up to `seconds` each."""
+    """Makes the folder, with `count` tasks of up to `seconds` each, and one of `longest`."""
     for folder in ("locks", "home", *(f"work/{name}" for name in FOLDERS)):
         (root / folder).mkdir(parents=True)
     (root / "ledger").touch()
     tasks = [_task(dice, number, seconds, children, depend) for number in range(count)]
+    if longest:
+        tasks.append({"id": "LONG", "agent": "worker", "prompt": f"sleep={longest}", "priority": 9})
     document = {
         "name": "crash",
         "max_parallel": GLOBAL,

@@ -23,6 +23,7 @@ from batchdeck.core.model.turn import TurnState
 from batchdeck.core.paths import DeckPaths
 from batchdeck.core.store.migrate import migrations, version
 from tests.support.builders import batch_spec, demo_agent
+from tests.support.length import so_many
 from tests.support.puppets import bench
 
 pytestmark = pytest.mark.anyio
@@ -48,8 +49,11 @@ async def left(tmp_path: Path) -> tuple[bytes, bytes]:
 
 
 def images(log: bytes) -> Iterator[bytes]:
-    """What a power cut may have left of a log."""
+    """What a power cut may have left of a log; with as many more pages of it lost at random."""
     dice = random.Random(4)
+    for _ in range(so_many(0, 600)):
+        page = dice.randrange(0, len(log) - 4096)
+        yield log[:page] + bytes(4096) + log[page + 4096 :]
     for end in range(HEADER, len(log) + 1, FRAME):
         for cut in (end - 1, end, end + 1):
             yield log[:cut]
@@ -84,6 +88,21 @@ async def test_whatever_is_left_of_the_log_the_deck_is_consistent(
         tried += 1
     assert tried > 300
     assert len(seen) > 5, "each transaction is one more state that is found"
+
+
+async def test_a_log_whose_pages_are_in_the_file_already_changes_nothing(
+    tmp_path: Path, left: tuple[bytes, bytes]
+) -> None:
+    """A checkpoint was over, and the log's new header was not on disk yet."""
+    file, log = left
+    paths = restored(tmp_path / "deck2", file, log)
+    with closing(sqlite3.connect(paths.database)) as raw:
+        before = "\n".join(raw.iterdump())
+        raw.execute("PRAGMA wal_checkpoint(FULL)")
+    again = restored(tmp_path / "deck3", paths.database.read_bytes(), log)
+    with closing(sqlite3.connect(again.database)) as raw:
+        assert "\n".join(raw.iterdump()) == before
+        assert raw.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
 
 
 async def test_a_deck_goes_on_from_the_middle_of_its_log(
