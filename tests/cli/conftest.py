@@ -23,36 +23,41 @@ def space(tmp_path: Path) -> Iterator[Workspace]:
 
 
 @pytest.fixture
-def invoke(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], request: Any
-) -> Invoke:
-    """Runs the command in this process, through its own entry; quicker than a process.
+def invoke_in(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Callable[[Workspace], Invoke]:
+    """Runs the command in this process, through its own entry; quicker than a process."""
 
-    In the deck at work where the test has one, else in its workspace.
-    """
+    def of(space: Workspace) -> Invoke:
+        def run(
+            *arguments: object,
+            code: int | None = None,
+            cwd: Path | None = None,
+            env: Mapping[str, str] | None = None,
+            input: str = "",
+        ) -> Result:
+            with monkeypatch.context() as patch:
+                patch.chdir(cwd or space.folder)
+                patch.setattr(sys, "argv", ["batchdeck", *map(str, arguments)])
+                patch.setattr(sys, "stdin", io.StringIO(input))
+                for name, value in {**space.environment, **(env or {})}.items():
+                    patch.setenv(name, value)
+                capfd.readouterr()
+                ended = _ended()
+            printed = capfd.readouterr()
+            assert code is None or ended == code, f"{arguments}: {ended}, {printed}"
+            return Result(ended, printed.out, printed.err)
+
+        return run
+
+    return of
+
+
+@pytest.fixture
+def invoke(invoke_in: Callable[[Workspace], Invoke], request: Any) -> Invoke:
+    """The command in the deck at work where the test has one, else in its workspace."""
     name = "dispatched" if "dispatched" in request.fixturenames else "space"
-    space: Workspace = request.getfixturevalue(name)
-
-    def run(
-        *arguments: object,
-        code: int | None = None,
-        cwd: Path | None = None,
-        env: Mapping[str, str] | None = None,
-        input: str = "",
-    ) -> Result:
-        with monkeypatch.context() as patch:
-            patch.chdir(cwd or space.folder)
-            patch.setattr(sys, "argv", ["batchdeck", *map(str, arguments)])
-            patch.setattr(sys, "stdin", io.StringIO(input))
-            for name, value in {**space.environment, **(env or {})}.items():
-                patch.setenv(name, value)
-            capfd.readouterr()
-            ended = _ended()
-        printed = capfd.readouterr()
-        assert code is None or ended == code, printed.err
-        return Result(ended, printed.out, printed.err)
-
-    return run
+    return invoke_in(request.getfixturevalue(name))
 
 
 def _ended() -> int:

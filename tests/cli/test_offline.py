@@ -152,7 +152,6 @@ def test_a_message_is_stored_and_told_that_nobody_dispatches(invoke: Invoke) -> 
         ("send", "coder", "hello", "--on-busy", "force"),
         ("stop", "#3"),
         ("drain",),
-        ("task", "cancel", "T3"),
     ],
 )
 def test_what_needs_a_supervisor_is_exit_4_and_changes_nothing(

@@ -11,6 +11,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from tests.cli.conftest import Invoke
 from tests.support.workspace import Workspace, until, workspaces
 
 SCHEMA = json.loads((files("batchdeck.tui.cli") / "json-schema.json").read_text())
@@ -22,7 +23,7 @@ def check(name: str, document: Any) -> None:
 
 
 @pytest.fixture(scope="module")
-def at_work(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+def space(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     for space in workspaces(tmp_path_factory.mktemp("schema")):
         file = space.batch(
             max_parallel=4,
@@ -76,18 +77,23 @@ LOOKING = [
 
 
 @pytest.mark.parametrize("command", SHOWING)
-def test_what_is_shown_is_as_the_schema_says(command: str, at_work: Workspace) -> None:
-    check(command, at_work.run(command, "--json").json)
+def test_what_is_shown_is_as_the_schema_says(command: str, invoke: Invoke) -> None:
+    check(command, invoke(command, "--json").json)
 
 
-@pytest.mark.parametrize(("name", "command"), LOOKING + CHANGING)
-def test_every_answer_is_as_the_schema_says(name: str, command: str, at_work: Workspace) -> None:
-    check(name, at_work.run(*command.split(), "--json").json)
+@pytest.mark.parametrize(("name", "command"), LOOKING)
+def test_every_look_is_as_the_schema_says(name: str, command: str, invoke: Invoke) -> None:
+    check(name, invoke(*command.split(), "--json").json)
 
 
-def test_a_faulty_file_is_told_as_the_schema_says(at_work: Workspace) -> None:
-    (at_work.folder / "bad.yaml").write_text("name: x\ntasks: [{id: 1}]\n")
-    check("check", at_work.run("check", "bad.yaml", "--json", code=2).json)
+def test_every_answer_is_as_the_schema_says(invoke: Invoke) -> None:
+    for name, command in CHANGING:  # in their order: some need what those before have made
+        check(name, invoke(*command.split(), "--json").json)
+
+
+def test_a_faulty_file_is_told_as_the_schema_says(space: Workspace, invoke: Invoke) -> None:
+    (space.folder / "bad.yaml").write_text("name: x\ntasks: [{id: 1}]\n")
+    check("check", invoke("check", "bad.yaml", "--json", code=2).json)
 
 
 def test_events_and_results_are_as_the_schema_says_line_by_line(tmp_path: Path) -> None:
@@ -105,8 +111,8 @@ def test_events_and_results_are_as_the_schema_says_line_by_line(tmp_path: Path) 
             check(command, space.run(command, "--json").json)
 
 
-def test_a_field_that_is_missing_or_of_another_kind_is_noticed(at_work: Workspace) -> None:
-    document = at_work.run("status", "--json").json
+def test_a_field_that_is_missing_or_of_another_kind_is_noticed(invoke: Invoke) -> None:
+    document = invoke("status", "--json").json
     with pytest.raises(jsonschema.ValidationError):
         check("status", {**document, "running": "1"})
     del document["by_agent"]

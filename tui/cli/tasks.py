@@ -19,6 +19,7 @@ from batchdeck.core.model.batch import INBOX
 from batchdeck.core.model.issue import read_issue
 from batchdeck.core.model.limit import read_status
 from batchdeck.core.model.spec import TaskSpec
+from batchdeck.core.model.turn import TurnState
 from batchdeck.core.text import clean_line, one_line
 from batchdeck.tui.cli import completing
 from batchdeck.tui.cli.changing import carry_out, who
@@ -198,7 +199,11 @@ def answer_task(
 def cancel(context: Context, name: str, as_json: bool) -> None:
     """Cancel a task's turn: a queued one is dropped, a running one is ended."""
     with context.look() as look:
-        found = one_task(look.view(), name)
+        view = look.view()
+    found = one_task(view, name)
     if found.turn is None:
         raise NotFound(f"{found.key} has no turn to cancel.")
-    carry_out(context, StopTurn(turn=found.turn, by=who(context)), offline=False, as_json=as_json)
+    turn = view.turns.get(found.turn)
+    # what runs is ended by whoever runs it
+    waits = turn is not None and turn.state is TurnState.QUEUED
+    carry_out(context, StopTurn(turn=found.turn, by=who(context)), offline=waits, as_json=as_json)
