@@ -7,10 +7,11 @@ import logging
 import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import anyio
-import anyio.to_thread
+from anyio.abc import TaskGroup, TaskStatus
 
 from batchdeck.core.agents.adapter import Adapter
 from batchdeck.core.clock import Clock, SystemClock
@@ -73,45 +74,20 @@ async def open_deck(
     paths.make()
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(held(paths.lock, supervisor=options.dispatch))
-        writer = await open_writer(paths.database, options.synchronous)
-        stack.push_async_callback(_close, writer)
-        await writer.run(migrate)
-        stored = await writer.run(lambda raw: load(raw, KEPT_ENDED))
-        state = state_from(stored, str(paths.root))
-        unclean = stored.facts.get("stopped_in_order") == "0" and options.dispatch
-        if unclean and options.refuse_after_unclean_stop and _work_left(state):
-            raise Refused(_unclean_words(state), code="held")
-        await writer.run(_first_rows(state, options, clock.now_ms()).write)
-        if options.dispatch:
-            state.banner = await writer.run(lambda raw: _findings(raw, stored, state, paths))
-        reading = await open_reader(paths.database)
-        stack.push_async_callback(_close, reading)
-        reader = Reader(reading, paths)
-        engine = Engine(writer, reader, state, clock, options)
+        restored = await _restore(stack, paths, options, clock)
+        engine, reader = restored.engine, restored.reader
         failure: Exception | None = None
         async with anyio.create_task_group() as roles:
             reconciler = Reconciler(lambda: engine.view, engine.task, engine.post, clock, tracker)
+            look = reconciler.before_launch
             dispatcher = Dispatcher(
-                adapters,
-                engine.post,
-                reader.exchange,
-                reader.said,
-                prepare,
-                reconciler.before_launch,
+                adapters, engine.post, reader.exchange, reader.said, prepare, look
             )
             engine.dispatcher = dispatcher
             await roles.start(_dispatch, dispatcher)
             if options.dispatch:
-                found = await settle_attempts(
-                    engine, dispatcher, state, reader, options, crashed=unclean
-                )
-                if unclean:
-                    _after_unclean_stop(engine, state, found, options)
-                roles.start_soon(_outliving, take_pulses, engine, paths)
-                roles.start_soon(_outliving, engine.barriers.run, reader, engine.post)
-                engine.barriers.look(state)
-                retention = Retention.of(options.retention)
-                roles.start_soon(_outliving, prune_in_time, reader, retention, clock, engine.post)
+                await _take_over(restored, dispatcher, options)
+                _start_helpers(roles, restored, paths, options, clock)
             roles.start_soon(engine.run)
             if options.dispatch:
                 engine.reconciler = reconciler
@@ -126,10 +102,72 @@ async def open_deck(
                 failure = error
             finally:
                 with anyio.CancelScope(shield=True):
-                    await _leave(engine, dispatcher, writer)
+                    await _leave(engine, dispatcher, restored.writer)
                 roles.cancel_scope.cancel()
         if failure is not None:
             raise failure
+
+
+@dataclass(frozen=True, slots=True)
+class _Restored:
+    """A deck as its file has it; nothing runs yet."""
+
+    engine: Engine
+    state: DeckState
+    writer: Connection
+    reader: Reader
+    unclean: bool
+    """The last supervisor did not stop in order."""
+
+
+async def _restore(
+    stack: AsyncExitStack, paths: DeckPaths, options: DeckOptions, clock: Clock
+) -> _Restored:
+    """Opens the file, and brings its state into memory; `stack` closes what was opened.
+
+    Raises:
+        Refused: the last supervisor did not stop in order, and that is not to be passed over.
+        StoreError: the file cannot be opened, or was written by a newer batchdeck.
+    """
+    writer = await open_writer(paths.database, options.synchronous)
+    stack.push_async_callback(_close, writer)
+    await writer.run(migrate)
+    stored = await writer.run(lambda raw: load(raw, KEPT_ENDED))
+    state = state_from(stored, str(paths.root))
+    unclean = stored.facts.get("stopped_in_order") == "0" and options.dispatch
+    if unclean and options.refuse_after_unclean_stop and _work_left(state):
+        raise Refused(_unclean_words(state), code="held")
+    await writer.run(_first_rows(state, options, clock.now_ms()).write)
+    if options.dispatch:
+        state.banner = await writer.run(lambda raw: _findings(raw, stored, state, paths))
+    reading = await open_reader(paths.database)
+    stack.push_async_callback(_close, reading)
+    reader = Reader(reading, paths)
+    engine = Engine(writer, reader, state, clock, options)
+    return _Restored(engine, state, writer, reader, unclean)
+
+
+async def _take_over(restored: _Restored, dispatcher: Dispatcher, options: DeckOptions) -> None:
+    """Settles what an earlier supervisor left, before anything is admitted."""
+    engine, state = restored.engine, restored.state
+    crashed = restored.unclean
+    found = await settle_attempts(
+        engine, dispatcher, state, restored.reader, options, crashed=crashed
+    )
+    if crashed:
+        _after_unclean_stop(engine, state, found, options)
+
+
+def _start_helpers(
+    roles: TaskGroup, restored: _Restored, paths: DeckPaths, options: DeckOptions, clock: Clock
+) -> None:
+    """Starts what a deck at work could do without: pulses, barriers judged, pruning."""
+    engine, reader = restored.engine, restored.reader
+    roles.start_soon(_outliving, take_pulses, engine, paths)
+    roles.start_soon(_outliving, engine.barriers.run, reader, engine.post)
+    engine.barriers.look(restored.state)
+    retention = Retention.of(options.retention)
+    roles.start_soon(_outliving, prune_in_time, reader, retention, clock, engine.post)
 
 
 async def _outliving(role: Callable[..., Awaitable[None]], *given: Any) -> None:
@@ -165,7 +203,7 @@ async def _define_agents(engine: Engine, options: DeckOptions) -> None:
         )
 
 
-async def _dispatch(dispatcher: Dispatcher, *, task_status: anyio.abc.TaskStatus[None]) -> None:
+async def _dispatch(dispatcher: Dispatcher, *, task_status: TaskStatus[None]) -> None:
     await dispatcher.run(task_status=task_status)
 
 
