@@ -130,7 +130,7 @@ def launch_for(assignment: Assignment) -> Launch:
 def _place(assignment: Assignment) -> tuple[Path, tuple[int, int] | None]:
     """The working folder with its identity, which must be what it was at admission."""
     if assignment.folder is None:
-        scratch = assignment.run / "scratch"
+        scratch = assignment.run / attempt_files.SCRATCH
         make_private_folder(scratch)
         return scratch, None
     try:

@@ -152,7 +152,7 @@ def _merged(layers: list[_Layer]) -> Settings:
         agents=MappingProxyType(_agents(layers, folders)),
         folders=MappingProxyType(folders),
         synchronous=(_first(layers, "synchronous") or ("full",))[0],
-        retention=MappingProxyType(_keys(layers, "retention")),
+        retention=MappingProxyType(_keys(layers, "retention", nulls=True)),
         tracker=MappingProxyType(tracker[0].model_dump()) if tracker else None,
         ui=MappingProxyType(_keys(layers, "ui")),
     )
@@ -205,10 +205,11 @@ def _agents(layers: list[_Layer], folders: Mapping[str, str]) -> dict[str, Agent
     return agents
 
 
-def _keys(layers: list[_Layer], key: str) -> dict[str, Any]:
-    """A block of the user's, overlaid by the deck's, key by key."""
+def _keys(layers: list[_Layer], key: str, *, nulls: bool = False) -> dict[str, Any]:
+    """A block of the user's, overlaid by the deck's, key by key. `nulls`: null says something."""
     found: dict[str, Any] = {}
+    wanted = {"exclude_unset": True} if nulls else {"exclude_none": True}
     for layer in reversed(layers):
         block = getattr(layer.block, key)
-        found |= block.model_dump(exclude_none=True) if block else {}
+        found |= block.model_dump(**wanted) if block else {}
     return found

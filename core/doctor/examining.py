@@ -12,7 +12,7 @@ from batchdeck.core.deck.lock import holder
 from batchdeck.core.deck.state import DeckState
 from batchdeck.core.doctor import rows, surroundings
 from batchdeck.core.doctor.finding import Finding, Grade, fine, problem, remark
-from batchdeck.core.doctor.repairing import mend_rows
+from batchdeck.core.doctor.repairing import give_back, mend_rows
 from batchdeck.core.doctor.trackers import look_at_tracker
 from batchdeck.core.errors import BatchdeckError, StoreError
 from batchdeck.core.executors.processes import signal_marked
@@ -39,6 +39,7 @@ def examine(paths: DeckPaths, environment: Mapping[str, str], *, repair: bool) -
         found += look_at_tracker(paths, environment, ())
         return [*found, *surroundings.look_at_agents(agents.values(), environment)]
     found += surroundings.look_at_modes(paths, repair=repair)
+    found.append(surroundings.look_at_runs(paths))
     held_by = holder(paths.lock)
     found.append(
         fine("supervisor", "none works on this deck now")
@@ -81,6 +82,9 @@ def _look_inside(
         found = list(rows.look_at_file(raw))
         if any(one.grade is Grade.PROBLEM for one in found) or current < newest:
             return found, None
+        room = rows.look_at_room(raw)
+        if room is not None:
+            found.append(give_back(paths, room) if repair and not supervised else room)
         told, state = rows.look_at_rows(raw, paths, supervised=supervised)
         if repair and any(one.grade is Grade.PROBLEM for one in told):
             told = mend_rows(paths, told, supervised=supervised)

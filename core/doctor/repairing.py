@@ -6,11 +6,13 @@ from dataclasses import replace
 
 import anyio
 
+from batchdeck.core.deck.lock import held
 from batchdeck.core.deck.opening import open_deck
 from batchdeck.core.deck.options import DeckOptions
 from batchdeck.core.doctor.finding import Finding, Grade
 from batchdeck.core.errors import BatchdeckError
 from batchdeck.core.paths import DeckPaths
+from batchdeck.core.store.connection import open_writer
 
 
 def mend_rows(paths: DeckPaths, found: list[Finding], *, supervised: bool) -> list[Finding]:
@@ -25,6 +27,24 @@ def mend_rows(paths: DeckPaths, found: list[Finding], *, supervised: bool) -> li
         replace(one, mended=mended.get(one.words)) if one.grade is Grade.PROBLEM else one
         for one in found
     ]
+
+
+def give_back(paths: DeckPaths, found: Finding) -> Finding:
+    """The finding about free room in the deck's file, with what was done: the file is made anew."""
+    try:
+        anyio.run(_compact, paths)
+    except BatchdeckError as error:
+        return replace(found, words=f"{found.words}; not given back: {error.message}")
+    return replace(found, mended="given back to the disk")
+
+
+async def _compact(paths: DeckPaths) -> None:
+    async with held(paths.lock, supervisor=False):
+        writer = await open_writer(paths.database)
+        try:
+            await writer.run(lambda raw: raw.execute("VACUUM"))
+        finally:
+            await writer.close()
 
 
 async def _mended(paths: DeckPaths) -> dict[str, str]:

@@ -19,6 +19,7 @@ from batchdeck.core.paths import DeckPaths
 from batchdeck.core.store.load import load
 from batchdeck.core.text import counted
 
+MUCH_ROOM_BYTES = 10_000_000
 _OVER = """
 SELECT limits.name, limits.binding, count(*) AS running FROM limits JOIN turns
 ON turns.state BETWEEN 1 AND 2 AND turns.forced = '' AND (
@@ -41,6 +42,15 @@ def look_at_file(raw: sqlite3.Connection) -> Iterator[Finding]:
         yield problem("database", f"{len(dangling)} rows refer to rows that are not there")
         return
     yield fine("database", "is sound")
+
+
+def look_at_room(raw: sqlite3.Connection) -> Finding | None:
+    """How much of the file rows that have gone have left free, where that is much."""
+    page = int(raw.execute("PRAGMA page_size").fetchone()[0])
+    free = page * int(raw.execute("PRAGMA freelist_count").fetchone()[0])
+    if free < MUCH_ROOM_BYTES:
+        return None
+    return remark("database", f"{free / 1e6:.0f} MB of its file are free, for new rows")
 
 
 def look_at_rows(

@@ -11,13 +11,16 @@ from pathlib import Path
 
 from batchdeck.core.agents.command_line import CannotStart, locate
 from batchdeck.core.batchfile.settings import read_settings
+from batchdeck.core.deck.pruning import Retention, holds_work, size_of
 from batchdeck.core.doctor.finding import Finding, fine, problem, remark
 from batchdeck.core.errors import BatchdeckError
 from batchdeck.core.file_systems import NETWORK, SHARED, kind_of
 from batchdeck.core.model.agent import Agent, AgentKind
 from batchdeck.core.paths import DeckPaths
+from batchdeck.core.text import counted
 
 LITTLE_BYTES, SCARCE_BYTES = 100 << 20, 1 << 30
+_MOST_NAMED = 3
 _SOUND_SQLITE = (3, 51, 3)
 _SOUND_ALREADY = ((3, 50, 7), (3, 44, 6))
 """Older lines to which the correction was carried over (sqlite.org/wal.html)."""
@@ -40,6 +43,26 @@ def look_at_space(paths: DeckPaths) -> Finding:
     if free < LITTLE_BYTES:
         return problem("disk", f"only {free / 1e6:.0f} MB are free")
     return remark("disk", words) if free < SCARCE_BYTES else fine("disk", words)
+
+
+def look_at_runs(paths: DeckPaths) -> Finding:
+    """What attempts left on disk, how long it stays, and where agents' own work is among it."""
+    runs = [run for run in paths.runs.iterdir() if run.is_dir()] if paths.runs.is_dir() else []
+    bytes_kept = sum(size_of(run) for run in runs)
+    words = f"{counted(len(runs), 'folder')} of attempts, {bytes_kept / 1e6:.1f} MB"
+    with_work = sorted(run.name for run in runs if holds_work(run))
+    if with_work:
+        named = ", ".join(f"runs/{name}/scratch" for name in with_work[:_MOST_NAMED])
+        more = len(with_work) - len(with_work[:_MOST_NAMED])
+        words += f"; agents left files in {named}" + (f" and {more} more" if more else "")
+    return fine("runs", f"{words}; {_retention(paths).words}")
+
+
+def _retention(paths: DeckPaths) -> Retention:
+    try:
+        return Retention.of(read_settings(paths.root).retention)
+    except BatchdeckError:
+        return Retention.of({})  # told among the findings about the configuration
 
 
 def _nearest(path: Path) -> Path:

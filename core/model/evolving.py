@@ -1,4 +1,4 @@
-"""A frozen value with some fields changed, quickly."""
+"""Frozen values made, and made again with some fields changed, quickly."""
 
 from __future__ import annotations
 
@@ -38,3 +38,19 @@ def _copy_for(cls: type) -> _Copy:
     exec("\n".join(["def copy(old, new):", *lines]), setters)
     copy: _Copy = setters["copy"]
     return copy
+
+
+def maker(cls: type[_Value]) -> Callable[..., _Value]:
+    """What makes a value from all its fields, in their order: for reading very many of them.
+
+    Less than half the time of `__init__`, which looks up how to set a frozen field once per field.
+    """
+    names: tuple[str, ...] = cls.__slots__  # type: ignore[attr-defined]
+    fields = [f"field{number}" for number in range(len(names))]
+    lines = [f"    set_{name}(new, {field})" for name, field in zip(names, fields, strict=True)]
+    known: dict[str, Any] = {f"set_{name}": getattr(cls, name).__set__ for name in names}
+    known |= {"empty": _new, "cls": cls}
+    head = f"def make({', '.join(fields)}):"
+    exec("\n".join([head, "    new = empty(cls)", *lines, "    return new"]), known)
+    make: Callable[..., _Value] = known["make"]
+    return make

@@ -17,6 +17,7 @@ from batchdeck.core.model.batch import Batch
 from batchdeck.core.model.blocker import Blocker
 from batchdeck.core.model.budget import Budget, Spent
 from batchdeck.core.model.conversation import Conversation
+from batchdeck.core.model.evolving import maker
 from batchdeck.core.model.folder import Folder
 from batchdeck.core.model.foreach import SHOWN, write_words
 from batchdeck.core.model.hold import Hold
@@ -116,7 +117,8 @@ def _load(raw: sqlite3.Connection, ended_turns: int) -> Stored:
     conversations = _plain(
         raw, "SELECT id, agent, task, session, title FROM conversations ORDER BY id"
     )
-    stored.conversations = [Conversation(*row) for row in conversations]
+    conversation = maker(Conversation)
+    stored.conversations = [conversation(*row) for row in conversations]
     stored.tasks = _tasks(raw, stored)
     stored.turns = _turns(raw, stored, ended_turns)
     limits = raw.execute("SELECT * FROM limits")

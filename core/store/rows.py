@@ -13,6 +13,7 @@ from batchdeck.core.model.agent import Agent, AgentKind, PromptVia
 from batchdeck.core.model.ask import Ask, AskState
 from batchdeck.core.model.blocker import Blocker, BlockerState
 from batchdeck.core.model.conversation import Message, Role
+from batchdeck.core.model.evolving import maker
 from batchdeck.core.model.folder import Folder
 from batchdeck.core.model.hold import Hold
 from batchdeck.core.model.limit import Limit
@@ -193,32 +194,18 @@ def task_values(task: Task, prompt: str, fingerprint: str) -> tuple[Any, ...]:
 
 def task_from(row: Sequence[Any], depends_on: tuple[int, ...]) -> Task:
     """A task from its columns in the order of `SELECT_TASKS`."""
-    row_id, key, batch, title, agent, status, conversation, position, priority, *rest = row
-    target, folder, issue, turn, attempts, error, updated_ms, *of_item = rest
-    index, step, item, barrier = of_item
-    return Task(
-        id=row_id,
-        key=key,
-        batch=batch,
-        title=title,
-        agent=agent,
-        status=_STATUSES[status],
-        conversation=conversation,
-        position=position,
-        priority=priority,
-        target=target,
-        folder=folder,
-        issue=issue,
-        depends_on=depends_on,
-        turn=turn,
-        attempts=attempts,
-        error=error,
-        updated_ms=updated_ms,
-        index=index,
-        step=step,
-        item=item,
-        barrier=bool(barrier),
+    return _task(
+        *row[:5],
+        _STATUSES[row[5]],
+        *row[6:12],
+        depends_on,
+        *row[12:19],
+        "",  # what it wrote is read apart
+        bool(row[19]),
     )
+
+
+_task = maker(Task)
 
 
 # -- agents

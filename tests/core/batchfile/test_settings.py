@@ -71,7 +71,7 @@ def test_everything_that_a_configuration_may_hold_is_read(project: Path) -> None
     assert (found.max_parallel_cap, found.parallelism_limit_cap) == (64, 20)
     assert found.attention == Limit("attention", 5, origin="config.yaml", explicit=True)
     assert found.synchronous == "normal"
-    assert found.retention["runs"] == 100
+    assert found.retention == {"days": 7, "runs": 100, "megabytes": 50}
     assert found.tracker is not None
     assert found.tracker["kind"] == "gitea"
     assert found.ui["theme"] == "dark"

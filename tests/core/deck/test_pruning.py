@@ -46,6 +46,35 @@ def test_what_is_beyond_a_bound_goes(
     assert left == {"r0", "r1", "r2", "r3"} - set(removed)
 
 
+def test_without_a_configuration_a_bound_is_kept_and_nobodys_work_goes(tmp_path: Path) -> None:
+    over = attempts(tmp_path, 0, 100, 200)
+    work = tmp_path / "r1" / "scratch" / "result.txt"
+    work.parent.mkdir()
+    work.write_text("hours of it")
+    (tmp_path / "r2" / "scratch").mkdir()
+    unsaid = Retention.of({})
+    assert prune(tmp_path, over, unsaid, NOW) == ["r1", "r2"]
+    assert [entry.name for entry in (tmp_path / "r1").iterdir()] == ["scratch"]
+    assert work.read_text() == "hours of it"
+    assert not (tmp_path / "r2").exists()
+    assert prune(tmp_path, over, unsaid, NOW) == [], "what is only work is not looked at again"
+
+
+def test_what_a_configuration_says_takes_everything_and_null_is_no_bound(tmp_path: Path) -> None:
+    over = attempts(tmp_path, 0, 100)
+    (tmp_path / "r1" / "scratch").mkdir()
+    (tmp_path / "r1" / "scratch" / "result.txt").write_text("hours of it")
+    assert prune(tmp_path, over, Retention.of({"days": None}), NOW) == []
+    assert prune(tmp_path, over, Retention.of({"days": 30}), NOW) == ["r1"]
+    assert not (tmp_path / "r1").exists()
+
+
+def test_what_is_kept_is_said_in_words() -> None:
+    assert Retention.of({}).words == "kept for 90 days, at most 10000 MB"
+    assert Retention(runs=5, megabytes=2).words == "kept for good, at most 5 attempts or 2 MB"
+    assert Retention().words == "kept for good"
+
+
 @pytest.mark.anyio
 async def test_a_turn_that_has_not_ended_keeps_its_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

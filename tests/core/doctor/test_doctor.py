@@ -121,6 +121,34 @@ def test_a_file_of_a_newer_version_is_left_alone(space: Workspace) -> None:
     assert "newer batchdeck" in found
 
 
+def test_what_attempts_left_is_listed_with_how_long_it_stays(space: Workspace) -> None:
+    run_a_batch(space)
+    (run,) = (space.deck / "runs").iterdir()
+    told = space.run("doctor", code=0).out
+    assert "1 folder of attempts" in told
+    assert "kept for 90 days, at most 10000 MB" in told
+    (run / "scratch" / "result.txt").write_text("hours of it")
+    (space.deck / "config.yaml").write_text("retention: {days: null, runs: 50}\n")
+    told = space.run("doctor", code=0).out
+    assert f"agents left files in runs/{run.name}/scratch; kept for good, at most 50 att" in told
+
+
+def test_room_in_the_decks_file_is_told_and_given_back(space: Workspace) -> None:
+    run_a_batch(space)
+    change(
+        space,
+        "CREATE TABLE much AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n "
+        "WHERE i < 12000) SELECT i, zeroblob(1000) AS b FROM n",
+        "DROP TABLE much",
+    )
+    big = (space.deck / "deck.db").stat().st_size
+    assert "MB of its file are free" in space.run("doctor", code=0).out
+    assert "given back to the disk" in space.run("doctor", "--repair", code=0).out
+    change(space, "PRAGMA wal_checkpoint(TRUNCATE)")
+    assert (space.deck / "deck.db").stat().st_size < big - 10_000_000
+    assert problems(space, code=0) == []
+
+
 def test_a_process_that_outlived_its_attempt_is_found_and_ended(space: Workspace) -> None:
     run_a_batch(space)
     (run,) = (space.deck / "runs").iterdir()
