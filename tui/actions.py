@@ -158,5 +158,6 @@ MOVES = (
     ("G end", "Last row."),
     ("n N", "In an output: the next line with what was found, the one before."),
     ("W", "In an output: long lines go on in the next row."),
+    ("T", "In an output: what the agent told, or as its program wrote it."),
 )
 """The keys of tables and logs, which those widgets bind themselves."""

@@ -32,7 +32,7 @@ from batchdeck.core.agents.command import launch_for
 from batchdeck.core.agents.command_line import CannotStart
 from batchdeck.core.agents.dialects.dialect import bounded, session_id
 from batchdeck.core.agents.dialects.limits import usage_limit
-from batchdeck.core.agents.output import open_output
+from batchdeck.core.agents.output import EventOutput
 from batchdeck.core.executors.executor import Executor, Launch
 from batchdeck.core.model.permission import Decision, Permission
 from batchdeck.core.model.turn import AttemptEnd, TurnState
@@ -70,7 +70,7 @@ class AcpAgent:
         control.started(process.pid)
         talk = None
         try:
-            output = await anyio.to_thread.run_sync(open_output, assignment.run)
+            output = await anyio.to_thread.run_sync(EventOutput, assignment.run)
             talk = _Talk(assignment, control, launch.folder, process, Report(output))
             return await talk.to_the_end(self._handshake_seconds)
         finally:

@@ -5,18 +5,19 @@ from __future__ import annotations
 import json
 from collections import OrderedDict, deque
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO
+from typing import Any
 
-from batchdeck.core.executors.executor import OUTPUT_CAP
+from batchdeck.core.agents.output import EventOutput
 from batchdeck.core.model.permission import Decision, Permission
+from batchdeck.core.telling.acp import DECIDED
 from batchdeck.core.text import decode, one_line
 
 MOST_TEXT = 4 * 1024 * 1024
 _MOST_CALLS = 200
 """Calls of tools that are remembered, for what may still be asked about them."""
 _TAIL = 20
-DECIDED = "batchdeck/permission"
-"""The method of the lines of our own in an output: how a permission was decided."""
+
+
 _OF_A_CALL = ("title", "kind", "locations", "raw_input", "content")
 
 
@@ -24,7 +25,7 @@ _OF_A_CALL = ("title", "kind", "locations", "raw_input", "content")
 class Report:
     """The output is the protocol's own messages, one a line, as they came."""
 
-    output: BinaryIO
+    output: EventOutput
     said: str = ""
     cost: float | None = None
     replaying: bool = False
@@ -32,7 +33,6 @@ class Report:
     noise: deque[str] = field(default_factory=lambda: deque(maxlen=_TAIL))
     """Lines that are no message, and what was written to standard error."""
     _calls: OrderedDict[str, dict[str, Any]] = field(default_factory=OrderedDict)
-    _written: int = 0
 
     def take(self, update: Any) -> None:
         """One update; of an unknown kind: nothing happens."""
@@ -63,29 +63,26 @@ class Report:
         return dict(known)
 
     def message(self, line: bytes, message: dict[str, Any]) -> None:
-        """A message that came; answers to us tell nobody anything."""
-        if "method" in message and not self.replaying:
-            self._write(line)
+        """A message that came; answers to us tell nothing, but for that to the prompt."""
+        result = message.get("result")
+        tells = "method" in message or "error" in message
+        tells = tells or (isinstance(result, dict) and "stopReason" in result)
+        if tells and not self.replaying:
+            self.output.write(line)
 
     def decided(self, permission: Permission, decision: Decision) -> None:
         """How a permission was decided, as a line of our own."""
         told = {"title": permission.title, "decision": str(decision)}
         message = {"jsonrpc": "2.0", "method": DECIDED, "params": told}
-        self._write(json.dumps(message, separators=(",", ":")).encode())
+        self.output.write(json.dumps(message, separators=(",", ":")).encode())
 
     def heard(self, line: bytes) -> None:
         """A line that is no message of the protocol."""
         words = one_line(decode(line[-4096:]))
         if words:
             self.noise.append(words)
-            self._write(line)
+            self.output.write(line)
 
     @property
     def last_noise(self) -> str:
         return self.noise[-1] if self.noise else ""
-
-    def _write(self, line: bytes) -> None:
-        if self._written > OUTPUT_CAP:
-            return
-        self._written += len(line) + 1
-        self.output.write(line + b"\n")

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import anyio
 import anyio.to_thread
@@ -21,9 +21,9 @@ import httpx
 from httpx_sse import EventSource, SSEError
 
 from batchdeck.core.agents.adapter import Assignment, Control, Outcome
-from batchdeck.core.agents.dialects.dialect import count
 from batchdeck.core.agents.dialects.limits import limit_from
-from batchdeck.core.agents.output import open_output
+from batchdeck.core.agents.output import EventOutput
+from batchdeck.core.foreign_json import count
 from batchdeck.core.model.account import UsageLimit
 from batchdeck.core.model.agent import Agent
 from batchdeck.core.model.turn import AttemptEnd, TurnState
@@ -82,9 +82,12 @@ class OpenAIAgent:
         if control.stop.is_set():
             return _stopped(Answer())
         answer = Answer()
-        output = await anyio.to_thread.run_sync(open_output, assignment.run)
+        output = await anyio.to_thread.run_sync(EventOutput, assignment.run)
         try:
-            return await self._until_stopped(assignment, control, answer, output)
+            outcome = await self._until_stopped(assignment, control, answer, output)
+            if outcome.error and outcome.state is not TurnState.CANCELLED:
+                output.write_error(outcome.error)
+            return outcome
         finally:
             output.close()
 
@@ -106,7 +109,7 @@ class OpenAIAgent:
             await client.aclose()
 
     async def _until_stopped(
-        self, assignment: Assignment, control: Control, answer: Answer, output: BinaryIO
+        self, assignment: Assignment, control: Control, answer: Answer, output: EventOutput
     ) -> Outcome:
         problem: Outcome | None = None
         async with anyio.create_task_group() as tasks:
@@ -121,7 +124,7 @@ class OpenAIAgent:
         return problem or _answered(assignment.agent, answer)
 
     async def _ask(
-        self, assignment: Assignment, control: Control, answer: Answer, output: BinaryIO
+        self, assignment: Assignment, control: Control, answer: Answer, output: EventOutput
     ) -> Outcome | None:
         agent = assignment.agent
         base = agent.base_url or ""
@@ -143,7 +146,7 @@ class OpenAIAgent:
             return _failed(f"{base}: {words}", answer)
         return None
 
-    async def _stream(self, assignment: Assignment, answer: Answer, output: BinaryIO) -> None:
+    async def _stream(self, assignment: Assignment, answer: Answer, output: EventOutput) -> None:
         agent = assignment.agent
         client = self._client(agent)
         body = {
@@ -160,7 +163,8 @@ class OpenAIAgent:
                 if event.data == "[DONE]":
                     answer.done = True
                     return
-                take_in(event.data, answer, output)
+                output.write(event.data.encode("utf-8", "replace"))
+                take_in(event.data, answer)
 
     def _client(self, agent: Agent) -> httpx.AsyncClient:
         base = (agent.base_url or "").rstrip("/") + "/"
@@ -194,7 +198,7 @@ def headers_of(assignment: Assignment) -> dict[str, str]:
     return headers
 
 
-def take_in(data: str, answer: Answer, output: BinaryIO) -> None:
+def take_in(data: str, answer: Answer) -> None:
     """One event of the stream.
 
     Raises:
@@ -216,7 +220,6 @@ def take_in(data: str, answer: Answer, output: BinaryIO) -> None:
         piece = (choice.get("delta") or {}).get("content")
         if piece:
             answer.text += piece
-            output.write(piece.encode("utf-8", "replace"))
         answer.finish = choice.get("finish_reason") or answer.finish
     if len(answer.text) > MOST_TEXT:
         raise ServerSaid("the answer has no end")

@@ -14,14 +14,19 @@ from batchdeck.core.deck.engine import Engine
 from batchdeck.core.deck.letters import Pulses
 from batchdeck.core.executors import attempt_files
 from batchdeck.core.executors.processes import marks
+from batchdeck.core.model.agent import Agent
 from batchdeck.core.model.turn import Turn, TurnState
 from batchdeck.core.paths import DeckPaths
 from batchdeck.core.points import reached
+from batchdeck.core.telling.said import Teller
+from batchdeck.core.telling.transcript import teller_of, told_lines
 from batchdeck.core.text import clean_line, decode
 from batchdeck.core.view import Pulse
 
 EVERY_SECONDS = 1.0
 _TAIL = 4096
+_TAIL_OF_EVENTS = 32_768
+"""Of an output of events, which are longer than what they tell."""
 _MOST_AT_ONCE = 1 << 22
 """Bytes of one output in which lines are counted at one look; the rest is counted later."""
 
@@ -52,7 +57,8 @@ async def take_pulses(engine: Engine, paths: DeckPaths) -> None:
         elif not known:
             continue
         reached("tick")
-        pulses = await anyio.to_thread.run_sync(_look, paths, running, known, outputs)
+        agents = {turn.id: view.agents.get(turn.agent) for turn in running}
+        pulses = await anyio.to_thread.run_sync(_look, paths, running, agents, known, outputs)
         if pulses != known:
             known = pulses
             engine.post(Pulses(dict(pulses)))
@@ -61,6 +67,7 @@ async def take_pulses(engine: Engine, paths: DeckPaths) -> None:
 def _look(
     paths: DeckPaths,
     running: list[Turn],
+    agents: Mapping[int, Agent | None],
     known: Mapping[int, Pulse],
     outputs: dict[str, _Output],
 ) -> dict[int, Pulse]:
@@ -70,7 +77,9 @@ def _look(
         if turn.attempt is None:
             continue
         output = outputs.setdefault(turn.attempt, _Output())
-        pulse = _pulse(paths.run(turn.attempt) / attempt_files.OUTPUT, output) or known.get(turn.id)
+        teller = teller_of(agents[turn.id])
+        pulse = _pulse(paths.run(turn.attempt) / attempt_files.OUTPUT, output, teller)
+        pulse = pulse or known.get(turn.id)
         if turn.state is TurnState.STOPPING:
             silent = Pulse(0, turn.started_ms or 0, "")
             pulse = replace(pulse or silent, processes=left.get(turn.attempt, 0))
@@ -81,7 +90,7 @@ def _look(
     return pulses
 
 
-def _pulse(path: Path, output: _Output) -> Pulse | None:
+def _pulse(path: Path, output: _Output, teller: Teller | None) -> Pulse | None:
     """The sign of life of one attempt; None where nothing is new."""
     try:
         with path.open("rb") as file:
@@ -90,11 +99,22 @@ def _pulse(path: Path, output: _Output) -> Pulse | None:
                 return None
             file.seek(output.counted)
             piece = file.read(_MOST_AT_ONCE)
-            file.seek(max(0, status.st_size - _TAIL))
-            tail = file.read(_TAIL).rstrip(b"\n").rsplit(b"\n", 1)[-1]
+            begin = max(0, status.st_size - (_TAIL if teller is None else _TAIL_OF_EVENTS))
+            file.seek(begin)
+            tail = file.read(status.st_size - begin)
     except OSError:
         return None
     output.size = max(status.st_size, output.counted + len(piece))
     output.counted += len(piece)
     output.lines += piece.count(b"\n")
-    return Pulse(output.lines, status.st_mtime_ns // 1_000_000, clean_line(decode(tail), 200))
+    return Pulse(output.lines, status.st_mtime_ns // 1_000_000, _last_line(tail, teller, begin > 0))
+
+
+def _last_line(tail: bytes, teller: Teller | None, is_cut: bool) -> str:
+    """The last that was told, as one clean line; of an event that is too long for that, nothing."""
+    if teller is None:
+        return clean_line(decode(tail.rstrip(b"\n").rpartition(b"\n")[2]), 200)
+    if is_cut:
+        tail = tail.partition(b"\n")[2]
+    lines = [line.words for line in told_lines(teller, tail) if line.words.strip()]
+    return clean_line(lines[-1], 200) if lines else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from dataclasses import replace
 
 import pytest
@@ -14,7 +15,7 @@ from batchdeck.tui.ansi import coloured_segments, plain_text
 from batchdeck.tui.app import DeckApp
 from batchdeck.tui.widgets.output_pane import OutputPane
 from batchdeck.tui.widgets.turn_table import TurnTable
-from tests.support.screen import screen_text, until, until_shown
+from tests.support.screen import screen_text, until, until_gone, until_shown
 from tests.support.stub_deck import NOW_MS, StubDeck, agent, task, turn, view_of
 from tests.tui.examples import shown, shows
 
@@ -166,3 +167,70 @@ def test_colours_become_styles_and_everything_else_is_dropped() -> None:
 def test_broken_colours_are_no_colours(parameters: str) -> None:
     segments = coloured_segments(f"\x1b[{parameters}mtext", Style.null())
     assert "".join(segment.text for segment in segments) == "text"
+
+
+def events_view(state: TurnState = TurnState.RUNNING, lines: int = 0) -> DeckView:
+    pulses = {1: Pulse(lines, NOW_MS, "")}
+    claude = replace(agent(), output="claude-stream-json")
+    return view_of([turn(1, state)], [task(1)], [claude], pulses=pulses)
+
+
+def partial(text: str) -> bytes:
+    delta = {"type": "content_block_delta", "delta": {"type": "text_delta", "text": text}}
+    return json.dumps({"type": "stream_event", "event": delta}).encode() + b"\n"
+
+
+async def test_events_are_told_and_a_line_is_shown_while_it_grows() -> None:
+    deck = StubDeck(events_view())
+    call = {"type": "tool_use", "name": "Bash", "input": {"command": "make test"}}
+    event = {"type": "assistant", "message": {"content": [call]}}
+    deck.outputs[1] = json.dumps(event).encode() + b"\n" + partial("It is ")
+    async with shown(deck) as (app, pilot):
+        await until_shown(pilot, "> Bash  make test")
+        await until_shown(pilot, "It is ")
+        deck.outputs[1] += partial("green.\nTwice")
+        deck.publish(events_view(lines=3))
+        await until_shown(pilot, "It is green.")
+        await until_shown(pilot, "Twice")
+        pane = app.screen.query_one(OutputPane)
+        assert pane.text.splitlines() == ["> Bash  make test", "It is green.", "Twice"]
+
+
+async def test_what_the_program_wrote_is_a_key_away() -> None:
+    deck = StubDeck(events_view(TurnState.SUCCEEDED))
+    deck.outputs[1] = partial("hello") + b'{"type":"unheard of"}\n'
+    async with shown(deck) as (app, pilot):
+        await until_shown(pilot, "hello")
+        assert '{"type":"unheard of"}' in screen_text(app)
+        app.screen.query_one(OutputPane).focus()
+        await pilot.press("T")
+        await until_shown(pilot, "raw output")
+        await until_shown(pilot, '"stream_event"')
+        await pilot.press("T")
+        await until_gone(pilot, '"stream_event"')
+        await until_shown(pilot, "hello")
+
+
+async def test_reading_that_begins_in_the_middle_of_an_event_tells_only_whole_ones() -> None:
+    deck = StubDeck(events_view(TurnState.SUCCEEDED))
+    whole = b"".join(partial(f"piece {number}\n") for number in range(2_000))
+    deck.outputs[1] = whole
+    async with shown(deck) as (app, pilot):
+        await until_shown(pilot, "piece 1999")
+        lines = app.screen.query_one(OutputPane).text.splitlines()
+        assert lines[0].endswith("bytes before this")
+        assert all(line.startswith("piece ") for line in lines[1:])
+
+
+async def test_a_line_that_grows_while_it_is_wrapped_stays_one_line() -> None:
+    deck = StubDeck(events_view())
+    deck.outputs[1] = partial("word " * 60)
+    async with shown(deck) as (app, pilot):
+        pane = app.screen.query_one(OutputPane)
+        await until_shown(pilot, "word word")
+        pane.focus()
+        await pilot.press("W")
+        deck.outputs[1] += partial("and an end\nnext")
+        deck.publish(events_view(lines=2))
+        await until_shown(pilot, "next")
+        assert pane.text.replace("\n", "").count("word") == 60

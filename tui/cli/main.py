@@ -30,7 +30,7 @@ _COMMANDS: Mapping[str, str] = {
     "agents": "showing",
     "batches": "showing",
     "events": "showing",
-    "logs": "showing",
+    "logs": "logs",
     "why": "explaining",
     "what-if": "explaining",
     "limit": "changing",

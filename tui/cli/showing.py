@@ -11,15 +11,13 @@ from typing import Any
 
 import click
 
-from batchdeck.core.errors import NotFound
 from batchdeck.core.model.event import Event
 from batchdeck.core.model.limit import read_status
-from batchdeck.core.model.task import Task
-from batchdeck.core.text import clean_line, clean_text, decode
+from batchdeck.core.text import clean_line
 from batchdeck.core.view import DeckView
 from batchdeck.tui.cli import completing, documents
 from batchdeck.tui.cli.context import Context, Look, print_json, print_line, print_rows
-from batchdeck.tui.cli.finding import check_known, one_task, turn_number
+from batchdeck.tui.cli.finding import check_known
 from batchdeck.tui.present.holds import what_is_held
 
 FOLLOW_SECONDS = 0.2
@@ -291,47 +289,3 @@ def event_line(event: Event) -> str:
     ]
     by = [f"by {event.by}"] if event.by else []
     return clean_line(" ".join([at, event.kind, *about, *details, *by]), 400)
-
-
-@click.command()
-@click.argument("task", shell_complete=completing.tasks_and_turns)
-@click.option("-f", "--follow", is_flag=True, help="Go on until its turn ends.")
-@click.option("--raw", is_flag=True, help="As the agent printed it, escapes and all.")
-@click.pass_obj
-def logs(context: Context, task: str, follow: bool, raw: bool) -> None:
-    """Print the output of a task's (or #TURN's) latest attempt."""
-    with context.look() as look:
-        view = look.view(ended_turns=MANY)
-        turn = turn_number(task)
-        if turn is None:
-            turn = _latest_turn(one_task(view, task))
-        for data in _output(look, turn, follow):
-            if raw:
-                sys.stdout.buffer.write(data)
-            else:
-                click.echo(clean_text(decode(data)), nl=False)
-
-
-def _latest_turn(task: Task) -> int:
-    if task.turn is None:
-        raise NotFound(f"{task.key} has had no turn yet.")
-    return task.turn
-
-
-def _output(look: Look, turn: int, follow: bool) -> Iterator[bytes]:
-    """Whole lines of a turn's output, then what is left of it."""
-    start = 0
-    pending = b""
-    while True:
-        page = look.output(turn, start, _PAGE)
-        start = page.end
-        whole, newline, pending = (pending + page.data).rpartition(b"\n")
-        if newline:
-            yield whole + newline
-        if page.data:
-            continue
-        if page.ended or not follow:
-            break
-        time.sleep(FOLLOW_SECONDS)
-    if pending:
-        yield pending + b"\n"

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import ClassVar
 
 from textual import work
+from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.reactive import reactive
 
 from batchdeck.core.errors import BatchdeckError
 from batchdeck.core.model.turn import ENDED, LIVE, Turn, TurnState
 from batchdeck.core.port import OutputPage
-from batchdeck.core.text import LineSplitter, decode
+from batchdeck.core.telling.transcript import LINE_CAP as EVENT_CAP
+from batchdeck.core.telling.transcript import Line, Transcript, teller_of
+from batchdeck.core.text import LineSplitter
 from batchdeck.tui.present.fitting import inert
 from batchdeck.tui.present.scene import EMPTY_SCENE, Scene
+from batchdeck.tui.present.told import coloured_words
 from batchdeck.tui.widgets.ring_log import RingLog
 
 ReadOutput = Callable[[int, int, int], Awaitable[OutputPage]]
@@ -43,12 +48,18 @@ class OutputPane(RingLog):
 
     scene: reactive[Scene] = reactive(EMPTY_SCENE, repaint=False)
     turn_id: reactive[int | None] = reactive(None, repaint=False)
+    raw: reactive[bool] = reactive(False, repaint=False)
+    """As the program wrote it, and not told in words."""
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("T", "raw", show=False, id="log.raw")]
 
     def __init__(self, read: ReadOutput, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._read = read
         self._position = -_PAGE
         self._splitter = LineSplitter()
+        self._transcript = Transcript(None)
+        self._is_cut = False
+        """What is read begins in the middle of an event."""
         self._news = asyncio.Event()
         self._complete = False
 
@@ -63,11 +74,30 @@ class OutputPane(RingLog):
 
     def watch_turn_id(self) -> None:
         self.workers.cancel_node(self)
+        self._begin_anew()
+
+    def watch_raw(self) -> None:
+        self.workers.cancel_node(self)
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
         self._position, self._complete = -_PAGE, False
-        self._splitter = LineSplitter()
+        self._read_from_here()
         self.clear()
         self._retitle()
         self._follow_output()
+
+    def _read_from_here(self) -> None:
+        """Understands what comes next without what was before it."""
+        turn = self._turn(self.scene)
+        agent = None if turn is None or self.raw else self.scene.view.agents.get(turn.agent)
+        self._transcript = Transcript(teller_of(agent))
+        plain = self._transcript.is_plain
+        self._splitter = LineSplitter() if plain else LineSplitter(EVENT_CAP)
+        self._is_cut = False
+
+    def action_raw(self) -> None:
+        self.raw = not self.raw
 
     def watch_scene(self, before: Scene, scene: Scene) -> None:
         if self.turn_id is None or before.view is scene.view:
@@ -91,7 +121,8 @@ class OutputPane(RingLog):
         if turn is None:
             title, side = "output", ""
         else:
-            title = f"#{turn.id} {self.scene.name_of(turn)} output"
+            how = "raw output" if self.raw else "output"
+            title = f"#{turn.id} {self.scene.name_of(turn)} {how}"
             side = self._following_words(turn)
         for name, words in (("border_title", title), ("border_subtitle", side)):
             content = Content(inert(words, 60))
@@ -147,18 +178,32 @@ class OutputPane(RingLog):
         if page.size < self._position:
             # the turn was claimed anew, and its output begins again
             self.clear()
+            self._read_from_here()
             self._position = 0
             return
         if self._position < 0 and page.start > 0:
-            self.extend([f"… {page.start:,} bytes before this"])
+            self._leave_out(f"… {page.start:,} bytes before this")
         elif page.start > self._position >= 0 and page.data:
-            self.extend([f"… {page.start - self._position:,} bytes are left out"])
-        lines = self._splitter.feed(page.data)
+            self._leave_out(f"… {page.start - self._position:,} bytes are left out")
+        told = self._told(self._splitter.feed(page.data))
         self._position = page.end
-        if page.size - page.end > _TOO_FAR_BEHIND:
-            self.extend([f"… {page.size - page.end - _PAGE:,} bytes left out"])
-            self._position = page.size - _PAGE
         if page.ended and page.end >= page.size:
-            lines += self._splitter.flush()
+            told += self._told(self._splitter.flush()) + self._transcript.flush()
             self._complete = True
-        self.extend([decode(line) for line in lines])
+        self.extend(map(coloured_words, told))
+        if page.size - page.end > _TOO_FAR_BEHIND:
+            self._leave_out(f"… {page.size - page.end - _PAGE:,} bytes left out")
+            self._position = page.size - _PAGE
+        grows = self._transcript.unfinished
+        self.put_tail("" if grows is None else coloured_words(grows))
+
+    def _leave_out(self, words: str) -> None:
+        """Goes on behind a gap; what then begins in the middle of an event is none."""
+        self._read_from_here()
+        self._is_cut = not self._transcript.is_plain
+        self.extend([words])
+
+    def _told(self, lines: list[bytes]) -> list[Line]:
+        if self._is_cut and lines:
+            self._is_cut, lines = False, lines[1:]
+        return [line for raw in lines for line in self._transcript.take(raw)]

@@ -69,6 +69,9 @@ class RingLog(ScrollView, can_focus=True):
         self._total = 0
         self._first = 0
         """Number of the first line in the ring at the last commit."""
+        self._tail = ""
+        """The line that still grows, and in how many rows it stands."""
+        self._tail_rows = 0
         self._dirty = False
         self._strips: LRUCache[tuple[Any, ...], Strip] = LRUCache(512)
         self._timer: Timer | None = None
@@ -80,22 +83,47 @@ class RingLog(ScrollView, can_focus=True):
     def extend(self, lines: Iterable[str]) -> None:
         """Appends lines; may be called thousands of times a second."""
         before = self._total
+        self._drop_tail()
         for line in lines:
             self._source.append(line[:_MOST_CHARACTERS])
             self._put(line[:_MOST_CHARACTERS])
         if self._total != before:
             self._mark_dirty()
 
-    def _put(self, line: str) -> None:
+    def put_tail(self, line: str) -> None:
+        """Shows a line that still grows, last; the next one, or the next lines, replace it."""
+        if line[:_MOST_CHARACTERS] == self._tail:
+            return
+        self._drop_tail()
+        if line:
+            self._tail = line[:_MOST_CHARACTERS]
+            self._source.append(self._tail)
+            self._tail_rows = self._put(self._tail)
+        self._mark_dirty()
+
+    def _drop_tail(self) -> None:
+        if not self._tail:
+            return
+        self._source.pop()
+        for _ in range(min(self._tail_rows, len(self._lines))):
+            self._lines.pop()
+        self._total -= self._tail_rows
+        self._tail, self._tail_rows = "", 0
+        self._strips.clear()
+        self._mark_dirty()
+
+    def _put(self, line: str) -> int:
         pieces = wrapped(line, self.size.width) if self.wraps else (line,)
         self._lines.extend(pieces)
         self._total += len(pieces)
+        return len(pieces)
 
     def clear(self) -> None:
         """Forgets every line and follows again."""
         self._source.clear()
         self._lines.clear()
         self._total = self._first = 0
+        self._tail, self._tail_rows = "", 0
         self._found = None
         self._strips.clear()
         self.follow = True
@@ -154,7 +182,8 @@ class RingLog(ScrollView, can_focus=True):
         self._total = self._first = 0
         self._found = None
         for line in self._source:
-            self._put(line)
+            rows = self._put(line)
+            self._tail_rows = rows if self._tail else 0
         self._mark_dirty()
 
     def notify_style_update(self) -> None:

@@ -9,17 +9,14 @@ from typing import Any
 from batchdeck.core.agents.adapter import Outcome
 from batchdeck.core.agents.dialects.dialect import (
     bounded,
-    count,
     failed,
     incomplete,
-    money,
-    part,
     session_id,
     succeeded,
-    word,
 )
 from batchdeck.core.agents.dialects.events import EventLines
 from batchdeck.core.agents.dialects.limits import is_notice, limit_from
+from batchdeck.core.foreign_json import count, money, part, word
 from batchdeck.core.model.account import UsageLimit
 from batchdeck.core.model.agent import Agent
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import signal
 from collections.abc import Mapping
 from typing import Any, Protocol
 
 from batchdeck.core.agents.adapter import Outcome
+from batchdeck.core.foreign_json import MOST, word
 from batchdeck.core.model.turn import TurnState
 from batchdeck.core.text import clean_line, clean_text, decode, one_line
 
 TEXT_LIMIT = 256 * 1024
 """Bytes of an agent's final text that are kept, from its end."""
-MOST = 2**53
-"""Of anything that is counted: what JSON and SQLite both keep exactly."""
 LONGEST_SESSION = 500
 
 
@@ -92,47 +90,6 @@ def ending(code: int) -> str:
     except ValueError:
         return f"ended by signal {-code}"
     return f"ended by signal {-code} ({name})"
-
-
-def read_event(line: bytes) -> Mapping[str, Any] | None:
-    """The JSON object in a line; None where there is none."""
-    try:
-        event = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return event if isinstance(event, dict) else None
-
-
-def part(event: Mapping[str, Any], *path: str) -> Mapping[str, Any]:
-    """An object inside an object; empty where it is missing or something else."""
-    for name in path:
-        found = event.get(name)
-        if not isinstance(found, dict):
-            return {}
-        event = found
-    return event
-
-
-def word(event: Mapping[str, Any], name: str) -> str:
-    """A text in an object; empty where it is missing or something else."""
-    found = event.get(name)
-    return found if isinstance(found, str) else ""
-
-
-def count(event: Mapping[str, Any], name: str) -> int | None:
-    """A whole number in an object, as SQLite can keep it; None where nobody knows it."""
-    found = event.get(name)
-    if not isinstance(found, int) or isinstance(found, bool):
-        return None
-    return found if 0 <= found <= MOST else None
-
-
-def money(event: Mapping[str, Any], name: str) -> float | None:
-    """A sum in an object; None where nobody knows it."""
-    found = event.get(name)
-    if not isinstance(found, int | float) or isinstance(found, bool):
-        return None
-    return float(found) if 0 <= found <= MOST else None
 
 
 def session_id(event: Mapping[str, Any], name: str) -> str | None:

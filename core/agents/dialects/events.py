@@ -8,8 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from batchdeck.core.agents.adapter import Outcome
-from batchdeck.core.agents.dialects.dialect import LastWords, bounded, count, read_event, total
+from batchdeck.core.agents.dialects.dialect import LastWords, bounded, total
 from batchdeck.core.agents.dialects.limits import is_notice, limit_from, usage_limit
+from batchdeck.core.foreign_json import count, read_event
 from batchdeck.core.model.account import UsageLimit
 from batchdeck.core.model.agent import Agent
 from batchdeck.core.model.turn import TurnState

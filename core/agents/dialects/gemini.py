@@ -6,15 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from batchdeck.core.agents.adapter import Outcome
-from batchdeck.core.agents.dialects.dialect import (
-    failed,
-    incomplete,
-    part,
-    session_id,
-    succeeded,
-    word,
-)
+from batchdeck.core.agents.dialects.dialect import failed, incomplete, session_id, succeeded
 from batchdeck.core.agents.dialects.events import EventLines
+from batchdeck.core.foreign_json import part, word
 from batchdeck.core.model.agent import Agent
 
 

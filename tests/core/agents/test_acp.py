@@ -20,6 +20,7 @@ from batchdeck.core.executors.local import LocalExecutor
 from batchdeck.core.executors.processes import marks
 from batchdeck.core.model.agent import Agent, AgentKind
 from batchdeck.core.model.turn import AttemptEnd, TurnState
+from batchdeck.core.telling.transcript import teller_of, told_lines
 
 pytestmark = pytest.mark.anyio
 AGENT = Path(__file__).parents[2] / "support" / "acp_agent.py"
@@ -59,8 +60,13 @@ async def test_a_prompt_is_answered_with_text_usage_and_the_sessions_id(tmp_path
     assert (outcome.state, outcome.text) == (TurnState.SUCCEEDED, "hello")
     assert (outcome.tokens_in, outcome.tokens_out, outcome.cost) == (10, 5, None)
     assert outcome.session
-    told = [json.loads(line)["params"]["update"] for line in output(asked).splitlines()]
-    assert [one["content"]["text"] for one in told] == ["hm", "hello"]
+    told = told_lines(teller_of(asked.agent), output(asked).encode())
+    assert [(str(line.kind), line.words) for line in told] == [
+        ("thought", "hm"),
+        ("text", "hello"),
+        ("usage", "10 tokens in, 5 out"),
+        ("result", "end turn"),
+    ]
 
 
 async def test_an_earlier_session_is_loaded_and_what_it_replays_is_no_output(

@@ -14,6 +14,8 @@ from batchdeck.core.agents.adapter import Assignment, Control, Outcome
 from batchdeck.core.agents.openai import OpenAIAgent
 from batchdeck.core.model.agent import Agent, AgentKind
 from batchdeck.core.model.turn import AttemptEnd, TurnState
+from batchdeck.core.telling.said import Kind
+from batchdeck.core.telling.transcript import teller_of, told_lines
 from tests.support.chat_server import ChatServer, chat_server, delta, error, events
 
 pytestmark = pytest.mark.anyio
@@ -43,6 +45,12 @@ async def outcome_of(given: Assignment, control: Control | None = None) -> Outco
         await agent.close()
 
 
+def told(given: Assignment) -> list[str]:
+    """What its output tells of text, of its end and of errors."""
+    lines = told_lines(teller_of(given.agent), (given.run / "output").read_bytes())
+    return [line.words for line in lines if line.kind is not Kind.USAGE]
+
+
 async def test_an_answer_comes_in_pieces_and_is_one_text(tmp_path: Path) -> None:
     usage = {"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 3}}
     with chat_server(events(delta("Hel"), delta("lo", "stop"), usage)) as server:
@@ -51,7 +59,7 @@ async def test_an_answer_comes_in_pieces_and_is_one_text(tmp_path: Path) -> None
     assert (outcome.state, outcome.text, outcome.exit_code) == (TurnState.SUCCEEDED, "Hello", 0)
     assert (outcome.tokens_in, outcome.tokens_out) == (7, 3)
     assert outcome.cost == pytest.approx(13e-6)
-    assert (given.run / "output").read_text() == "Hello"
+    assert told(given) == ["Hello", "finished: stop"]
 
 
 async def test_the_conversation_the_key_and_the_attempts_id_go_along(tmp_path: Path) -> None:
@@ -188,3 +196,10 @@ async def test_blanks_around_a_key_do_not_belong_to_it(tmp_path: Path) -> None:
         outcome = await outcome_of(given)
     assert outcome.state is TurnState.SUCCEEDED
     assert server.asked[0].headers["Authorization"] == "Bearer secret-key"
+
+
+async def test_an_error_stands_in_the_output_too(tmp_path: Path) -> None:
+    with chat_server(error(500, "oops")) as server:
+        given = assignment(tmp_path, server)
+        outcome = await outcome_of(given)
+    assert told(given) == [outcome.error]

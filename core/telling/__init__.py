@@ -1,0 +1,1 @@
+"""What agents' outputs tell, in one set of events for every kind of agent."""

@@ -1,0 +1,1 @@
+"""What agents tell, in one set of events."""
