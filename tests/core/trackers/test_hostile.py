@@ -93,6 +93,7 @@ def date(seconds: float) -> str:
 
 LIMITED = "API rate limit exceeded"
 HTML = b"<html><body>Sign in</body></html>"
+TOO_SLOW = "not answer in time"
 ANSWERS: dict[str, tuple[Fault, str]] = {
     "400": (fault(400), "answers 400"),
     "401": (fault(401, "Bad credentials"), "rejects"),
@@ -168,8 +169,8 @@ ANSWERS: dict[str, tuple[Fault, str]] = {
     "308 for ever": (endless, "from address to address"),
     "302 to nothing": (redirect(302, "http://[::1"), "no"),
     "reset": (reset_connection, "cannot be reached"),
-    "silence": (silence, "not answer in time"),
-    "one byte now and then": (slow, "not answer in time"),
+    "silence": (silence, TOO_SLOW),
+    "one byte now and then": (slow, TOO_SLOW),
 }
 
 
