@@ -33,7 +33,7 @@ async def forge(
     server: TrackerServer, clock: MovedClock | None = None, **fields: object
 ) -> AsyncIterator[Forge]:
     dialect = dialect_for(server.kind, server.address)
-    given = {"token": server.token, "token_env": None, "seconds": 2.0, **fields}
+    given = {"token": server.token, "token_env": None, "seconds": 20.0, **fields}
     made = Forge(dialect, clock or MovedClock(), **given)
     try:
         yield made
