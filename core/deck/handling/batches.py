@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from batchdeck.core.commands import AddBatch, Receipt, ResumeBatch
@@ -211,10 +211,7 @@ def _replan(work: Work, spec: BatchSpec, wanted: TaskSpec, places: Places) -> No
     for turn in queued_turns(work, task):
         work.scheduler.remove(turn.id)
     needs = tuple(work.state.task_ids[spec.name, key] for key in wanted.depends_on)
-    for parent in task.depends_on:
-        work.state.children[parent].remove(task.id)
-    for parent in needs:
-        work.state.children.setdefault(parent, []).append(task.id)
+    _depend_on(work, task, needs)
     task = replace(
         task,
         title=wanted.title or wanted.key,
@@ -227,9 +224,21 @@ def _replan(work: Work, spec: BatchSpec, wanted: TaskSpec, places: Places) -> No
         item=wanted.item,
     )
     work.put_task(task)
+    _save_replanned(work, task, wanted)
+    _replan_turns(work, task, places)
+
+
+def _depend_on(work: Work, task: Task, needs: Sequence[int]) -> None:
+    """Other tasks are to be done before this one."""
+    for parent in task.depends_on:
+        work.state.children[parent].remove(task.id)
     work.changes.add(sql.DROP_DEPENDENCIES, (task.id,))
     for parent in needs:
+        work.state.children.setdefault(parent, []).append(task.id)
         work.changes.add(sql.INSERT_DEPENDENCY, (task.id, parent))
+
+
+def _save_replanned(work: Work, task: Task, wanted: TaskSpec) -> None:
     work.changes.add(
         sql.REPLAN_TASK,
         (
@@ -247,6 +256,10 @@ def _replan(work: Work, spec: BatchSpec, wanted: TaskSpec, places: Places) -> No
     )
     if wanted.index is not None:
         work.changes.add(sql.REPLAN_ITEM, (wanted.item, task.id))
+
+
+def _replan_turns(work: Work, task: Task, places: Places) -> None:
+    """What of the task is queued becomes what the task is now."""
     folder = folder_of(work, task, places)
     if folder is not None:
         work.know_folder(folder)
@@ -257,7 +270,7 @@ def _replan(work: Work, spec: BatchSpec, wanted: TaskSpec, places: Places) -> No
             priority=task.priority,
             folder=folder,
             title=task.title,
-            depends_on=work.state.open_dependencies(needs),
+            depends_on=work.state.open_dependencies(task.depends_on),
         )
         work.requeue_changed(changed)
 
