@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from batchdeck.core.commands import Command, Receipt
+from batchdeck.core.model.budget import TurnSpent
 from batchdeck.core.model.conversation import Message
 from batchdeck.core.model.event import Event
 from batchdeck.core.view import DeckView
@@ -55,6 +56,10 @@ class Deck(Protocol):
 
     async def events(self, after: int = 0, limit: int = 1000) -> Sequence[Event]:
         """Events with a `seq` above `after`, oldest first. A negative `after`: the latest ones."""
+        ...
+
+    async def spent(self, turn: int) -> TurnSpent:
+        """What a turn has used in the attempts that have ended, and all turns of its task."""
         ...
 
     async def messages(self, conversation: int) -> Sequence[Message]:

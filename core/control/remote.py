@@ -19,6 +19,7 @@ from batchdeck.core.control.http import COMMANDS, VERSION, VIEW
 from batchdeck.core.control.views import Mirror
 from batchdeck.core.control.wire import command_document, page_from, receipt_from
 from batchdeck.core.errors import BadInput, NoSupervisor
+from batchdeck.core.model.budget import TurnSpent
 from batchdeck.core.model.conversation import Message
 from batchdeck.core.model.event import Event
 from batchdeck.core.port import OutputPage
@@ -33,6 +34,7 @@ LOADING_SECONDS = 60.0
 GONE = "the supervisor has gone: this is what it last said"
 ONLY_LOOKS = "attached to look only: nothing is changed from here"
 
+_SPENT = TypeAdapter(TurnSpent)
 _MESSAGES = TypeAdapter(list[Message])
 
 
@@ -80,6 +82,10 @@ class RemoteDeck:
         """See `Deck.events`."""
         found = await self._get("history", after=after, limit=limit)
         return [Event._make(noted) for noted in found]
+
+    async def spent(self, turn: int) -> TurnSpent:
+        """See `Deck.spent`."""
+        return _SPENT.validate_python(await self._get("spent", turn=turn))
 
     async def messages(self, conversation: int) -> Sequence[Message]:
         """See `Deck.messages`."""

@@ -83,6 +83,8 @@ class Server:
                 return page_document(await self._deck.output(**numbers))
             case "history":
                 return list(await self._deck.events(**numbers))
+            case "spent":
+                return asdict(await self._deck.spent(**numbers))
             case "messages":
                 return [asdict(message) for message in await self._deck.messages(**numbers)]
         return None

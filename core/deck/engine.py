@@ -32,6 +32,7 @@ from batchdeck.core.deck.state import DeckState
 from batchdeck.core.deck.turns import claim, put_hold
 from batchdeck.core.deck.work import Work
 from batchdeck.core.errors import BatchdeckError, NoSupervisor, StoreError
+from batchdeck.core.model.budget import TurnSpent
 from batchdeck.core.model.conversation import Message
 from batchdeck.core.model.event import Event
 from batchdeck.core.model.hold import Hold
@@ -147,6 +148,10 @@ class Engine:
     async def events(self, after: int = 0, limit: int = 1000) -> Sequence[Event]:
         """See `Deck.events`."""
         return await self._reader.events(after, limit)
+
+    async def spent(self, turn: int) -> TurnSpent:
+        """See `Deck.spent`."""
+        return await self._reader.spent(turn)
 
     async def messages(self, conversation: int) -> Sequence[Message]:
         """See `Deck.messages`."""

@@ -26,6 +26,7 @@ from batchdeck.core.store.connection import read_file
 from batchdeck.core.store.events import read_events
 from batchdeck.core.store.load import load
 from batchdeck.core.store.migrate import migrations, version
+from batchdeck.core.store.spending import spent_by_turns_and_tasks
 from batchdeck.core.view import DeckView
 
 ENDED_SHOWN = 1_000_000
@@ -69,11 +70,16 @@ class Look:
         before, self._seen = self._seen, (data_version(self._file), self.held_by)
         return self._seen != before
 
-    def view(self, ended_turns: int = 0) -> DeckView:
-        """The deck as it is on disk, with the latest `ended_turns` ended turns."""
+    def view(self, ended_turns: int = 0, *, spending: bool = False) -> DeckView:
+        """The deck as it is on disk, with the latest `ended_turns` ended turns.
+
+        `spending`: with what each turn and task has used, as `turn:ID` and `task:ID`.
+        """
         stored = load(self._raw, ended_turns)
         state = state_from(stored, str(self._paths.root), keep_ended=ended_turns)
         state.supervised = self.held_by is not None
+        if spending:
+            state.spent |= spent_by_turns_and_tasks(self._raw)
         if state.supervised and stored.facts.get("fault"):
             state.fault, state.broken = stored.facts["fault"], True
         caps = json.loads(stored.facts.get("caps", "{}"))

@@ -16,6 +16,7 @@ from batchdeck.core.deck.state import DeckState
 from batchdeck.core.errors import NotFound, StoreError
 from batchdeck.core.executors import attempt_files
 from batchdeck.core.model.batch import Batch
+from batchdeck.core.model.budget import TurnSpent
 from batchdeck.core.model.conversation import Message, Role
 from batchdeck.core.model.event import Event
 from batchdeck.core.model.turn import Turn, TurnState
@@ -25,6 +26,7 @@ from batchdeck.core.store import rows
 from batchdeck.core.store.connection import Connection
 from batchdeck.core.store.events import read_events
 from batchdeck.core.store.rows import STATE_CODES
+from batchdeck.core.store.spending import spent_by_turn
 
 _TURNS = (
     "SELECT id, (position, id) < (?, ?) "
@@ -64,6 +66,10 @@ class Reader:
             (conversation, conversation),
         )
         return [rows.message_from(row) for row in found]
+
+    async def spent(self, turn: int) -> TurnSpent:
+        """What a turn has used, and all turns of its task."""
+        return await self._connection.run(lambda raw: spent_by_turn(raw, turn))
 
     async def message_text(self, turn: int) -> str:
         """What the operator's message of a turn says; empty where there is none."""

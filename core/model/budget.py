@@ -21,6 +21,14 @@ class Spent:
 
 
 @dataclass(frozen=True, slots=True)
+class TurnSpent:
+    """What one turn has used in the attempts that have ended, and all turns of its task."""
+
+    turn: Spent
+    task: Spent | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Budget:
     """What a batch may use. A soft one warns, a hard one closes the batch."""
 

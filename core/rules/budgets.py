@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from batchdeck.core.model.budget import Budget, Spent
 from batchdeck.core.view import Spending
@@ -25,6 +26,25 @@ def standing(budget: Budget, spent: Spent) -> Iterator[tuple[str, Spending]]:
     if budget.money is not None:
         limit = budget.money * budget.granted
         yield money, Spending(spent.money, limit, budget.hard, spent.unpriced)
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What turns that run may still use; None: nobody knows."""
+
+    tokens: float | None
+    money: float | None
+
+
+def may_still_use(spent: Spent, running: int) -> Expected:
+    """What `running` turns use if each uses as much as an attempt did so far, on average."""
+    told, priced = spent.attempts - spent.unknown, spent.attempts - spent.unpriced
+    if not running:
+        return Expected(0, 0.0)
+    return Expected(
+        round(running * spent.tokens / told) if told else None,
+        running * spent.money / priced if priced else None,
+    )
 
 
 def closes(spending: Spending) -> bool:

@@ -67,6 +67,10 @@ def test_tasks_are_listed_in_batch_order(dispatched: Workspace, invoke: Invoke) 
         "state": "queued",
         "attempts": 0,
         "error": None,
+        "tokens": None,
+        "tokens_unknown": 0,
+        "money": None,
+        "money_unknown": 0,
     }
     assert (rows[0]["state"], rows[0]["attempts"]) == ("running", 1)
 

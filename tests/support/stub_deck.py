@@ -10,6 +10,7 @@ from typing import Any
 from batchdeck.core.commands import Command, Receipt
 from batchdeck.core.model.agent import Agent, AgentKind
 from batchdeck.core.model.batch import Batch, BatchState
+from batchdeck.core.model.budget import Spent, TurnSpent
 from batchdeck.core.model.conversation import Message
 from batchdeck.core.model.event import Event
 from batchdeck.core.model.limit import GLOBAL, Limit
@@ -55,6 +56,7 @@ class StubDeck:
         self.commands: list[Command] = []
         self.outputs: dict[int, bytes] = {}
         self.happened: list[Event] = []
+        self.used: dict[int, TurnSpent] = {}
         self.said: dict[int, list[Message]] = {}
         self.pages_read = 0
         self.gate: asyncio.Event | None = None
@@ -94,6 +96,9 @@ class StubDeck:
         if after < 0:
             return self.happened[after:][:limit]
         return [event for event in self.happened if event.seq > after][:limit]
+
+    async def spent(self, turn: int) -> TurnSpent:
+        return self.used.get(turn, TurnSpent(Spent()))
 
     async def messages(self, conversation: int) -> Sequence[Message]:
         return self.said.get(conversation, [])

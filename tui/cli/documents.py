@@ -12,7 +12,7 @@ from batchdeck.core.model.budget import Spent
 from batchdeck.core.model.limit import GLOBAL, agent_limit, batch_limit, status_limit
 from batchdeck.core.model.task import COMPLETED, SETTLED, Status, Task
 from batchdeck.core.model.turn import Turn, TurnState
-from batchdeck.core.rules.budgets import budget_names
+from batchdeck.core.rules.budgets import budget_names, may_still_use
 from batchdeck.core.rules.limits import effective_agent_limit, effective_limit
 from batchdeck.core.rules.order import service_order
 from batchdeck.core.view import DeckView
@@ -174,7 +174,11 @@ def _spent(view: DeckView, name: str) -> dict[str, Any]:
 
 def _budget(view: DeckView, batch: str) -> dict[str, Any]:
     tokens, money = (view.budgets.get(name) for name in budget_names(batch))
+    spent = view.spent.get(batch_limit(batch), Spent())
+    more = may_still_use(spent, view.running_by.get(batch_limit(batch), 0))
     return {
+        "tokens_expected": more.tokens,
+        "money_expected": more.money,
         "budget_tokens": None if tokens is None else tokens.limit,
         "budget_money": None if money is None else money.limit,
         "budget_hard": any(budget is not None and budget.hard for budget in (tokens, money)),
@@ -200,6 +204,7 @@ def task_document(view: DeckView, task: Task) -> dict[str, Any]:
         "state": None if turn is None else turn.state,
         "attempts": attempts,
         "error": task.error,
+        **_spent(view, f"task:{task.id}"),
     }
 
 
@@ -232,6 +237,7 @@ def turn_document(view: DeckView, turn: Turn) -> dict[str, Any]:
         "exit_code": turn.exit_code,
         "error": turn.error,
         "title": turn.title,
+        **_spent(view, f"turn:{turn.id}"),
     }
 
 

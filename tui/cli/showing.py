@@ -38,10 +38,11 @@ def show(
     as_json: bool,
     watch: bool,
     ended_turns: int = 0,
+    spending: bool = False,
 ) -> None:
     """Prints what `document` says of the deck: once, or again whenever it says something else."""
     shown: Any = None
-    for view in _views(context, watch, ended_turns):
+    for view in _views(context, watch, ended_turns, spending):
         found = document(view)
         if found == shown:
             continue
@@ -55,13 +56,13 @@ def show(
         shown = found
 
 
-def _views(context: Context, watch: bool, ended_turns: int) -> Iterator[DeckView]:
+def _views(context: Context, watch: bool, ended_turns: int, spending: bool) -> Iterator[DeckView]:
     with context.look() as look:
-        yield look.view(ended_turns)
+        yield look.view(ended_turns, spending=spending)
         while watch:
             time.sleep(FOLLOW_SECONDS)
             if look.has_changed():
-                yield look.view(ended_turns)
+                yield look.view(ended_turns, spending=spending)
 
 
 def _between() -> None:
@@ -151,7 +152,15 @@ def tasks(
             and (batch is None or row["batch"] == batch)
         ]
 
-    show(context, document, _print_tasks, as_json=as_json, watch=watch, ended_turns=MANY)
+    show(
+        context,
+        document,
+        _print_tasks,
+        as_json=as_json,
+        watch=watch,
+        ended_turns=MANY,
+        spending=as_json,
+    )
 
 
 def _print_tasks(rows: Any, _view: DeckView) -> None:
@@ -177,7 +186,15 @@ def turns(context: Context, everything: bool, as_json: bool, watch: bool) -> Non
         return [documents.turn_document(view, turn) for turn in documents.turns_in_order(view)]
 
     ended = MANY if everything or as_json else 0
-    show(context, document, _print_turns, as_json=as_json, watch=watch, ended_turns=ended)
+    show(
+        context,
+        document,
+        _print_turns,
+        as_json=as_json,
+        watch=watch,
+        ended_turns=ended,
+        spending=as_json,
+    )
 
 
 def _print_turns(rows: Any, _view: DeckView) -> None:

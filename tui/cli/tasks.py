@@ -118,7 +118,7 @@ def _free_key(context: Context, batch: str) -> str:
 def show(context: Context, name: str, as_json: bool) -> None:
     """Show one task."""
     with context.look() as look:
-        view = look.view(ended_turns=MANY)
+        view = look.view(ended_turns=MANY, spending=True)
     found = one_task(view, name)
     document = task_document(view, found)
     document["depends_on"] = [view.tasks[needed].key for needed in found.depends_on]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from batchdeck.core.model.account import account_of
 from batchdeck.core.model.agent import Agent
+from batchdeck.core.model.budget import Spent
 from batchdeck.core.model.limit import agent_limit
 from batchdeck.core.rules.limits import effective_agent_limit
 from batchdeck.core.view import AgentTally, DeckView
 from batchdeck.tui.present.activity import activity_bar, slice_counts
+from batchdeck.tui.present.budgets import spent_words
 from batchdeck.tui.present.cells import Cell, Row, Tone
 from batchdeck.tui.present.durations import rough
 from batchdeck.tui.present.limits import limit_cell
@@ -17,7 +19,7 @@ _NO_TALLY = AgentTally()
 
 
 def agent_rows(view: DeckView, now_ms: int, bars: bool = True) -> dict[str, Row]:
-    """Rows by the agent's name: agent, kind, running, queued, done, failed, last minute."""
+    """Rows by the agent's name: agent, kind, running, queued, done, failed, last minute, used."""
     most = _most_at_once(view, now_ms) if bars else 0
     return {
         agent.name: _agent_row(view, agent, now_ms, most)
@@ -38,6 +40,7 @@ def _agent_row(view: DeckView, agent: Agent, now_ms: int, most: int) -> Row:
         _count(tally.done),
         Cell(str(tally.failed), Tone.FAILED if tally.failed else Tone.MUTED),
         Cell(_bar(tally, now_ms, most), Tone.RUNNING),
+        Cell(spent_words(view.spent.get(name, Spent())), Tone.MUTED),
     )
 
 

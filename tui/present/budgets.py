@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from batchdeck.core.rules.budgets import MONEY, closes
+from batchdeck.core.model.budget import Spent
+from batchdeck.core.rules.budgets import MONEY, closes, may_still_use
 from batchdeck.core.view import DeckView, Spending
 
 
@@ -49,5 +50,32 @@ def reached_words(view: DeckView, name: str) -> str:
     if not closes(spending):
         return f"{used}; it goes on"
     running = view.running_by.get(f"batch:{batch}", 0)
-    still = f"; {running} running may use more" if running else ""
+    still = f"; {running} running may use {_more(view, name, running)}" if running else ""
     return f"{used}: nothing of it starts{still}"
+
+
+def _more(view: DeckView, name: str, running: int) -> str:
+    """`some 24.0k tokens more`: as much as attempts did so far, on average; or only `more`."""
+    spent = view.spent.get(f"batch:{batch_of(name)}", Spent())
+    expected = may_still_use(spent, running)
+    if name.endswith(MONEY):
+        return "more" if expected.money is None else f"some {expected.money:.2f} money more"
+    if expected.tokens is None:
+        return "more"
+    return f"some {count_words(expected.tokens)} tokens more"
+
+
+def spent_words(spent: Spent) -> str:
+    """`12.3k tokens, 0.40 + 1 unknown money`; empty: no attempt has ended."""
+    if not spent.attempts:
+        return ""
+    tokens = _known(count_words(spent.tokens), spent.unknown, spent.attempts)
+    money = _known(f"{spent.money:.2f}", spent.unpriced, spent.attempts)
+    return f"{tokens} tokens, {money} money"
+
+
+def _known(sum_words: str, unknown: int, attempts: int) -> str:
+    """A sum; with how many attempts it does not count, and `unknown` where that is all."""
+    if not unknown:
+        return sum_words
+    return "unknown" if unknown == attempts else f"{sum_words} + {unknown} unknown"

@@ -15,7 +15,9 @@ from textual.widgets import Input, Static
 from batchdeck.core.commands import DefineAgent, Receipt
 from batchdeck.core.errors import BadInput
 from batchdeck.core.model.agent import Agent, AgentKind
+from batchdeck.core.model.budget import Spent
 from batchdeck.tui.present.agent_form import FIELDS, fields_shown, form_of, values_from, why_serial
+from batchdeck.tui.present.budgets import spent_words
 from batchdeck.tui.present.fitting import inert
 from batchdeck.tui.screens.live import LiveModal
 
@@ -61,13 +63,27 @@ class AgentFormScreen(LiveModal[None]):
                     given.cursor_blink = False
                     yield given
             yield Static(id="serial", markup=False)
+            yield Static(id="used", markup=False)
             yield Static(_KEYS, id="words", markup=False)
 
     def on_mount(self) -> None:
+        self._show_used()
         if self._agent is not None:
             self.query_one("#name", Input).disabled = True
         self._adapt()
         self.query_one("#command" if self._agent else "#name", Input).focus()
+
+    def watch_scene(self) -> None:
+        if self.ready:
+            self._show_used()
+
+    def _show_used(self) -> None:
+        name = "" if self._agent is None else self._agent.name
+        used = spent_words(self.scene.view.spent.get(f"agent:{name}", Spent()))
+        place, content = self.query_one("#used", Static), Content(f"used: {used}" if used else "")
+        place.display = bool(used)
+        if place.content != content:
+            place.update(content)
 
     @property
     def _form(self) -> dict[str, str]:

@@ -12,10 +12,12 @@ from textual.content import Content
 from textual.widgets import Static
 
 from batchdeck.core.errors import BatchdeckError
+from batchdeck.core.model.budget import TurnSpent
 from batchdeck.core.model.conversation import Message, Role
 from batchdeck.core.model.turn import Turn
 from batchdeck.core.text import clean_text
 from batchdeck.tui.action import Focus, Standpoint
+from batchdeck.tui.present.budgets import spent_words
 from batchdeck.tui.present.cells import Tone
 from batchdeck.tui.present.fitting import inert, short_path
 from batchdeck.tui.present.happenings import clock_time
@@ -42,6 +44,7 @@ class TurnScreen(ActingScreen):
         super().__init__()
         self._turn_id = turn_id
         self._messages_shown = 0
+        self._used = ""
 
     def compose(self) -> ComposeResult:
         yield Headline(id="headline").data_bind(TurnScreen.scene)
@@ -68,10 +71,13 @@ class TurnScreen(ActingScreen):
         )
         self._show()
         self._read_messages()
+        self._read_used()
 
     def watch_scene(self, before: Scene, scene: Scene) -> None:
         if not self.ready:
             return
+        if before.view.turns.get(self._turn_id) is not self._turn:
+            self._read_used()
         self._show()
         if before.view is not scene.view:
             self._read_messages()
@@ -126,11 +132,21 @@ class TurnScreen(ActingScreen):
         state = f"{turn_symbol(turn, scene)} {state_word(turn, scene)}"
         facts = f"  #{turn.id} {scene.name_of(turn)}  {turn.agent}  {turn_time(turn, scene.now_ms)}"
         first = Content.assemble((f" {state}", f"$status-{tone}"), (inert(facts), "bold"))
-        return Content("\n").join([first, Content(inert(f" {_more(turn, scene)}")), self._doing()])
+        more = " · ".join(filter(None, (_more(turn, scene), self._used)))
+        return Content("\n").join([first, Content(inert(f" {more}")), self._doing()])
 
     def _doing(self) -> Content:
         turn = self._turn
         return Content("" if turn is None else inert(f" {what(turn, self.scene)}"))
+
+    @work(exclusive=True, group="used")
+    async def _read_used(self) -> None:
+        try:
+            spent = await self.deck_app.deck.spent(self._turn_id)
+        except BatchdeckError:
+            return  # nobody there to ask: what is shown stays
+        self._used = _used_words(spent)
+        self._show()
 
     @work(exclusive=True, group="messages")
     async def _read_messages(self) -> None:
@@ -160,6 +176,14 @@ def _more(turn: Turn, scene: Scene) -> str:
         "attempt": str(turn.attempts) if turn.attempts > 1 else "",
     }
     return " · ".join(f"{name} {value}".strip() for name, value in facts.items() if value)
+
+
+def _used_words(spent: TurnSpent) -> str:
+    """What the turn used, and its task where that is more; attempts count when they end."""
+    own = spent_words(spent.turn)
+    task = "" if spent.task in (None, spent.turn) else spent_words(spent.task or spent.turn)
+    used = f"used {own}" if own else ""
+    return " · ".join(filter(None, (used, f"its task {task}" if task else "")))
 
 
 def _message_lines(message: Message, agent: str) -> list[str]:

@@ -19,6 +19,7 @@ _COLUMNS = (
     Column("done", 4, drop=2, right=True),
     Column("failed", 6, drop=3, right=True),
     Column("last minute", BAR_WIDTH, drop=5),
+    Column("used", 14, drop=6, most=40),
 )
 
 

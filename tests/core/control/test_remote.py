@@ -70,6 +70,7 @@ async def test_output_events_and_messages_come_across(tmp_path: Path) -> None:
         assert list(await seat.events()) == list(await here.deck.events())
         conversation = here.deck.view.turns[1].conversation
         assert await seat.messages(conversation) == await here.deck.messages(conversation)
+        assert await seat.spent(1) == await here.deck.spent(1)
 
 
 async def test_a_seat_that_only_looks_changes_nothing(tmp_path: Path) -> None:

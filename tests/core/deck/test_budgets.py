@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
-from batchdeck.core.commands import PutHold, ReleaseHold
-from batchdeck.core.model.budget import Spent
+from batchdeck.core.commands import PutHold, ReleaseHold, RetryTask
+from batchdeck.core.deck.looking import look
+from batchdeck.core.model.budget import Spent, TurnSpent
 from batchdeck.core.model.gate import GateName
 from batchdeck.core.model.spec import TaskSpec
 from batchdeck.core.model.turn import TurnState
+from batchdeck.core.paths import DeckPaths
 from batchdeck.core.rules.gates import evaluate, shut
 from tests.support.builders import batch_spec, demo_agent
 from tests.support.puppets import bench
@@ -36,6 +38,23 @@ async def test_what_attempts_use_is_added_up_and_what_nobody_knows_is_no_zero(
         assert here.view.spent == {"agent:a": sums, "batch:b": sums}
     async with bench(tmp_path) as here:
         assert here.view.spent["agent:a"] == sums, "kept, and not counted anew"
+
+
+async def test_a_turn_and_its_task_say_what_they_used_by_their_attempts(tmp_path: Path) -> None:
+    async with bench(tmp_path) as here:
+        await here.add(spec(2, agent_limit=2))
+        await here.end(1, TurnState.FAILED, tokens_in=100, tokens_out=20, cost=0.5)
+        await here.deck.submit(RetryTask(task="T1"))
+        await here.end(3, tokens_in=10, tokens_out=0)
+        retried = await here.deck.spent(3)
+        assert retried.turn == Spent(tokens=10, unpriced=1, attempts=1)
+        assert retried.task == Spent(tokens=130, money=0.5, unpriced=1, attempts=2)
+        assert (await here.deck.spent(2)).turn == Spent(), "it is still at work"
+        assert await here.deck.spent(99) == TurnSpent(Spent())
+    with look(DeckPaths(tmp_path / ".batchdeck")) as looking:
+        found = looking.view(10, spending=True).spent
+        assert (found["turn:3"], found["task:1"]) == (retried.turn, retried.task)
+        assert "turn:2" not in found
 
 
 async def test_a_hard_budget_that_is_used_up_starts_nothing_more_and_stops_nothing(
