@@ -17,6 +17,7 @@ MAY_SIGNAL = {
     "core/executors/processes.py": {"pidfd_send_signal"},
     "core/executors/local.py": {"kill"},
     "core/points.py": {"kill"},
+    "core/first_process.py": {"kill"},
 }
 """Everybody else has them do it: there alone a process is proven before it is signalled."""
 OPENING = {

@@ -11,6 +11,10 @@ def main() -> None:
     """The `batchdeck` command."""
     if sys.platform == "win32":
         sys.exit("batchdeck runs on Linux and macOS.")
+    if os.getpid() == 1:
+        from batchdeck.core.first_process import stand_first
+
+        stand_first()
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # ends it quietly until somebody watches for it
     os.umask(0o077)
     _give_what_is_missing()
