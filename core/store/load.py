@@ -101,7 +101,8 @@ def load(raw: sqlite3.Connection, ended_turns: int) -> Stored:
     finally:
         if collecting:
             gc.enable()
-        raw.execute("ROLLBACK")
+        if raw.in_transaction:
+            raw.execute("ROLLBACK")
 
 
 def _load(raw: sqlite3.Connection, ended_turns: int) -> Stored:

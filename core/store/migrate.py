@@ -66,7 +66,8 @@ def _apply(raw: sqlite3.Connection, migration: Migration) -> None:
             raw.execute(f"PRAGMA user_version = {migration.number}")
         raw.execute("COMMIT")
     except BaseException:
-        raw.execute("ROLLBACK")
+        if raw.in_transaction:  # a full disk has ended it already
+            raw.execute("ROLLBACK")
         raise
 
 
