@@ -75,6 +75,8 @@ class Send(Command):
     passing: frozenset[GateName] | None = None
     front: bool = False
     """With `queue`: before the other queued messages of that agent (*next in queue*)."""
+    replacing: int | None = None
+    """The running turn that is all that stands in the way: it is stopped, and this goes next."""
     target: str | None = None
     delivery_id: str | None = None
     unauthorised: bool = False

@@ -49,11 +49,16 @@ def frees_alone(turn: Turn, view: DeckView, gates: Iterable[Gate], now_ms: int) 
         turn: A queued turn, or a message that is not stored yet.
         gates: The shut ones.
     """
-    known = view if turn.id in view.turns else with_sequences(view, turn)
     holders = {holder.turn: holder for gate in gates for holder in gate.holders}
     for holder in holders.values():
         if holder.turn not in view.turns or view.turns[holder.turn].started_ms is None:
             continue  # one that is only queued ends when it has run
-        if not shut(evaluate(turn, without(known, {holder.turn}), now_ms)):
+        if is_freed_by(turn, view, holder.turn, now_ms):
             return holder
     return None
+
+
+def is_freed_by(turn: Turn, view: DeckView, ended: int, now_ms: int) -> bool:
+    """Whether a queued turn, or a message, could start if that running turn ended."""
+    known = view if turn.id in view.turns else with_sequences(view, turn)
+    return not shut(evaluate(turn, without(known, {ended}), now_ms))

@@ -8,7 +8,7 @@ from typing import Any
 
 from textual.pilot import Pilot
 
-from batchdeck.core.commands import Command, Receipt, Send
+from batchdeck.core.commands import Command, OnBusy, Receipt, Send
 from batchdeck.core.model.agent import AgentKind
 from batchdeck.core.model.ask import Ask
 from batchdeck.core.model.folder import Folder
@@ -103,7 +103,7 @@ def refuses_when_busy(deck: StubDeck) -> None:
         known = [t for t in deck.view.turns.values() if f"c{t.conversation}" == command.to]
         to = of_turn(known[0], scene) if known else of_agent(command.to)
         answer = to.standing(scene)
-        if answer.gates and command.on_busy is None:
+        if answer.gates and command.on_busy is None and command.replacing is None:
             return Receipt(
                 accepted=False,
                 error="busy",
@@ -112,7 +112,7 @@ def refuses_when_busy(deck: StubDeck) -> None:
                 gates=answer.gates,
                 position=answer.position,
             )
-        queued = command.on_busy is not None and command.on_busy.value == "queue"
+        queued = command.on_busy is OnBusy.QUEUE or command.replacing is not None
         state = TurnState.QUEUED if queued else TurnState.RUNNING
         return Receipt(accepted=True, turn=500, state=state, position=answer.position)
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from batchdeck.core.commands import OnBusy, Receipt, Send, StopTurn
+from batchdeck.core.commands import OnBusy, Receipt, Send
 from batchdeck.core.model.gate import GateName
 from batchdeck.core.model.limit import Limit
 from batchdeck.core.model.turn import TurnState
@@ -290,12 +290,10 @@ async def test_one_turn_in_the_way_is_replaced_after_a_question_and_the_message_
         await until_shown(pilot, "Stop #1 T-1?")
         await pilot.press("r")
         await until_shown(pilot, "queued for coder: #500")
-        await until(pilot, lambda: len(deck.commands) == 3)
-        queued, stop = deck.commands[1:]
-        assert isinstance(queued, Send)
-        assert (queued.on_busy, queued.front) == (OnBusy.QUEUE, True)
-        assert isinstance(stop, StopTurn)
-        assert stop.turn == 1
+        await until(pilot, lambda: len(deck.commands) == 2)
+        replacing = deck.commands[1]
+        assert isinstance(replacing, Send)
+        assert replacing.replacing == 1
 
 
 async def test_nothing_is_replaced_where_two_are_in_the_way() -> None:

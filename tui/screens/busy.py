@@ -12,7 +12,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Button, Static
 
-from batchdeck.core.commands import OnBusy, Receipt, Send, StopTurn, new_id
+from batchdeck.core.commands import OnBusy, Receipt, Send, new_id
 from batchdeck.core.rules.consequences import BusyAnswer
 from batchdeck.core.rules.gates import passable, shut
 from batchdeck.core.text import one_line
@@ -186,23 +186,13 @@ class BusyScreen(LiveModal[Receipt | str | None]):
         app.open(ConfirmScreen(f"Stop {name}?", "Your message goes next.", "Stop it", "r"), then)
 
     def _replace(self, turn_id: int) -> None:
-        """Queues the message in front, then stops the turn: nobody else gets its slot."""
-        answer = self._answer
-        if answer is None or self._sending:
+        """In one step: nobody else gets the slot of what is stopped."""
+        if self._answer is None or self._sending:
             return
         self._sending = True
         self._say(f"stopping #{turn_id} …")
-
-        def stopped(receipt: Receipt) -> None:
-            if not receipt.accepted:
-                self.deck_app.tell(receipt, "")
-
-        def queued(receipt: Receipt) -> None:
-            if receipt.accepted:
-                self.deck_app.submit(StopTurn(turn=turn_id), stopped)
-            self._answered(receipt)
-
-        self.deck_app.submit(self._command("next", answer), queued)
+        send = Send(id=self._command_id, to=self._addressee.to, text=self._text)
+        self.deck_app.submit(replace(send, replacing=turn_id), self._answered)
 
     def _command(self, choice: str, answer: BusyAnswer) -> Send:
         send = Send(id=self._command_id, to=self._addressee.to, text=self._text)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from batchdeck.core.commands import OnBusy, Receipt, Send
 from batchdeck.core.deck.handling.finding import find_task
 from batchdeck.core.deck.handling.receiving import note_delivery, received
+from batchdeck.core.deck.outcomes import stop_turn
 from batchdeck.core.deck.turns import claim, queue_turn
 from batchdeck.core.deck.work import Work
 from batchdeck.core.errors import BadInput, NotFound, Refused
@@ -14,8 +15,9 @@ from batchdeck.core.model.conversation import Conversation
 from batchdeck.core.model.folder import Folder
 from batchdeck.core.model.gate import CAPACITY, Gate, GateName
 from batchdeck.core.model.task import Task
-from batchdeck.core.model.turn import MESSAGE_PRIORITY, Trigger, Turn, TurnState
+from batchdeck.core.model.turn import LIVE, MESSAGE_PRIORITY, Trigger, Turn, TurnState
 from batchdeck.core.rules.consequences import BusyAnswer, message_turn, would_wait
+from batchdeck.core.rules.freeing import is_freed_by
 from batchdeck.core.rules.gates import passable
 from batchdeck.core.rules.order import ordinal, place
 from batchdeck.core.text import did_you_mean, number_in, one_line
@@ -57,6 +59,8 @@ def send(work: Work, command: Send, folder: Folder | None, earlier: Turn | None)
     addressee = _addressee(work, command.to)
     turn = _as_if(work, command, addressee, folder)
     answer = would_wait(work.view, turn, work.now_ms)
+    if command.replacing is not None and not answer.free:
+        return _replace(work, command, addressee, turn, answer)
     if command.unauthorised or command.on_busy is OnBusy.QUEUE or answer.free:
         return _queue(work, command, addressee, turn, answer)
     if command.on_busy is OnBusy.FORCE:
@@ -148,7 +152,7 @@ def _as_if(work: Work, command: Send, addressee: _Addressee, folder: Folder | No
     )
     if turn.folder is None and addressee.task is None and folder is not None:
         turn = replace(turn, folder=folder)
-    if command.front:
+    if command.front or command.replacing is not None:
         turn = replace(turn, priority=_front_priority(work, addressee.agent, turn.priority))
     return turn
 
@@ -163,7 +167,13 @@ def _front_priority(work: Work, agent: str, at_least: int) -> int:
     return max(at_least, 1 + max(queued, default=at_least - 1))
 
 
-def _store(work: Work, command: Send, addressee: _Addressee, as_if: Turn) -> Turn:
+def _store(
+    work: Work,
+    command: Send,
+    addressee: _Addressee,
+    as_if: Turn,
+    position: int | None = None,
+) -> Turn:
     title = one_line(command.text, 120)
     conversation = addressee.conversation
     if conversation is None:
@@ -179,6 +189,7 @@ def _store(work: Work, command: Send, addressee: _Addressee, as_if: Turn) -> Tur
         folder=as_if.folder,
         target=command.target,
         priority=as_if.priority,
+        position=position,
         authorised=not command.unauthorised,
         text=command.text,
     )
@@ -205,6 +216,26 @@ def _force(
     running = claim(work, turn, passed, command.by)
     work.emit("message.sent", running, by=command.by, forced=True, bypassed=list(passed))
     return _receipt(work, running, passed)
+
+
+def _replace(
+    work: Work, command: Send, addressee: _Addressee, as_if: Turn, answer: BusyAnswer
+) -> Receipt:
+    """Stops the one turn in the way; the message is the next there, before what is left of it.
+
+    Raises:
+        Busy: that turn does not run any more, or something else is in the way too.
+    """
+    replaced = work.state.turns.get(command.replacing or 0)
+    if replaced is None or replaced.state not in LIVE:
+        raise Busy(answer, f"#{command.replacing} does not run any more.")
+    if not is_freed_by(as_if, work.view, replaced.id, work.now_ms):
+        raise Busy(answer, f"#{replaced.id} is not all that is in the way.")
+    is_same = replaced.conversation == as_if.conversation
+    turn = _store(work, command, addressee, as_if, replaced.position if is_same else None)
+    work.emit("message.sent", turn, by=command.by, forced=False, replaces=str(replaced.id))
+    stop_turn(work, replaced, command.by)
+    return _receipt(work, turn)
 
 
 def _receipt(work: Work, turn: Turn, bypassed: tuple[str, ...] = ()) -> Receipt:
