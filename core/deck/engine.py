@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -11,10 +10,9 @@ import anyio
 
 from batchdeck.core.agents.adapter import Assignment
 from batchdeck.core.clock import Clock
-from batchdeck.core.commands import Command, Receipt, Reconcile, StopAll, StopTurn
+from batchdeck.core.commands import Command, Receipt, Reconcile
 from batchdeck.core.deck.accounts import shut_spent
 from batchdeck.core.deck.answering import Answers, closed, refusal
-from batchdeck.core.deck.auditing import Auditor
 from batchdeck.core.deck.carrying import carry_out_letters
 from batchdeck.core.deck.committing import Barriers
 from batchdeck.core.deck.dispatcher import Dispatcher
@@ -22,13 +20,13 @@ from batchdeck.core.deck.handling.commands import look_up
 from batchdeck.core.deck.inbox import Inbox
 from batchdeck.core.deck.letters import CommandLetter, Ended, Forget, Found, Letter
 from batchdeck.core.deck.memory import Memory
-from batchdeck.core.deck.on_disk import data_version
 from batchdeck.core.deck.options import DeckOptions
 from batchdeck.core.deck.reading import Reader
 from batchdeck.core.deck.reconcile import Reconciler
-from batchdeck.core.deck.restoring import only_limits_left, sync_holds
-from batchdeck.core.deck.setbacks import failed_words, survivors
+from batchdeck.core.deck.restoring import sync_holds
+from batchdeck.core.deck.setbacks import Setbacks, failed_words
 from batchdeck.core.deck.state import DeckState
+from batchdeck.core.deck.sweeping import Sweeper
 from batchdeck.core.deck.turns import claim, put_hold
 from batchdeck.core.deck.work import Work
 from batchdeck.core.errors import BatchdeckError, NoSupervisor, StoreError
@@ -42,18 +40,13 @@ from batchdeck.core.model.turn import Turn, TurnState
 from batchdeck.core.points import reached
 from batchdeck.core.port import OutputPage
 from batchdeck.core.rules.limits import effective_limit
-from batchdeck.core.store.changes import SAVE_FACT, GuardRefused
 from batchdeck.core.store.connection import Connection
 from batchdeck.core.store.events import event_from
 from batchdeck.core.view import DeckView
 
 _log = logging.getLogger(__name__)
 
-MOST_REFUSALS = 3
-"""Refusals by the guard in a row before it is a fault, and not news from another program."""
 AUDIT_SECONDS = 10.0
-RETRY_SECONDS = 1.0
-"""After a transaction that could not be written."""
 
 
 class Engine:
@@ -72,16 +65,13 @@ class Engine:
         self._clock = clock
         self._options = options
         self.memory = Memory(connection, state, clock)
-        self._auditor = Auditor(connection, self.memory)
         self._inbox = Inbox()
+        self._setbacks = Setbacks(connection, self.memory, self._inbox, self)
+        self._sweeper = Sweeper(connection, self.memory, self._inbox, clock, options, self)
         self._answers = Answers()
         self.barriers = Barriers()
-        self._sweep_at = clock.monotonic() + options.sweep_seconds
         self._admitting = False
-        self._closing = False
-        self._data_version = 0
-        self._refusals = 0
-        """Transactions in a row that the database refused."""
+        self.closing = False
         self._start_work: Work | None = None
         """What is to be written before the first round."""
         self._prompts: dict[int, str] = {}
@@ -122,7 +112,7 @@ class Engine:
             _log.exception("%s could not be looked up", type(command).__name__)
             return refusal(StoreError(f"{failed_words(error)}. Nothing was changed."))
         letter = CommandLetter(command, found)
-        if self._closing:
+        if self.closing:
             return closed()
         self.post(letter)
         await letter.answered.wait()
@@ -130,16 +120,17 @@ class Engine:
         return letter.receipt
 
     async def _reconcile(self) -> Receipt:
-        if self.reconciler is None or self._closing:
+        if self.reconciler is None or self.closing:
             return refusal(NoSupervisor("Nobody dispatches this deck."))
-        await self._audited()
+        await self._sweeper.audited()
         return await self.reconciler.now()
 
-    async def _audited(self) -> None:
-        """Has the writer check the invariants, between two rounds."""
-        done = self._auditor.ask()
-        self._inbox.ring()
-        await done.wait()
+    async def audit(self) -> None:
+        """Checks the invariants now, and returns when what was found has been dealt with."""
+        await self._sweeper.audited()
+        with anyio.move_on_after(AUDIT_SECONDS):
+            while self._inbox or self.memory.writing:
+                await self.wait_newer(self.view.revision)
 
     async def output(self, turn: int, start: int = 0, limit: int = 65536) -> OutputPage:
         """See `Deck.output`."""
@@ -190,7 +181,7 @@ class Engine:
 
     def close(self) -> None:
         """Lets the writer end once the inbox is empty."""
-        self._closing = True
+        self.closing = True
         self._inbox.ring()
 
     # -- the writer
@@ -199,32 +190,31 @@ class Engine:
         """Writes until it is closed; cancellation does not reach it in the middle."""
         try:
             with anyio.CancelScope(shield=True):
-                self._data_version = await self._connection.run(data_version)
+                await self._sweeper.begin()
                 if self._start_work is not None:
                     await self._save(self._start_work)
                     self._remember(self._start_work, publish=True)
-                while not self._closing or self._inbox:
+                while not self.closing or self._inbox:
                     await self._something_to_do()
                     await self._round()
-                    await self._audit_if_asked()
+                    await self._sweeper.audit_if_asked()
         finally:
-            self._closing = True
+            self.closing = True
             self._inbox.drop()
-            self._auditor.answer()
+            self._sweeper.answer()
             self._answers.give_up()
             self.closed.set()
 
     async def _something_to_do(self) -> None:
-        if self._inbox.is_urgent or self._closing:
+        if self._inbox.is_urgent or self.closing:
             return
-        wait = max(0.0, self._sweep_at - self._clock.monotonic())
+        wait = self._sweeper.seconds_left
         due_ms = self.memory.next_due_ms
         if due_ms is not None:
             wait = min(wait, max(0.0, (due_ms - self._clock.now_ms()) / 1000))
         came = await self._inbox.wait(wait)
-        if not came and self._clock.monotonic() >= self._sweep_at:
-            self._sweep_at = self._clock.monotonic() + self._options.sweep_seconds
-            await self._sweep()
+        if not came and not self._sweeper.seconds_left:
+            await self._sweeper.sweep()
 
     async def _round(self) -> None:
         letters = self._inbox.take()
@@ -240,17 +230,17 @@ class Engine:
             self._admit(work)
             await self._save(work)
         except BatchdeckError as error:
-            await self._start_over(letters, error)
+            await self._setbacks.start_over(letters, error)
             return
         except Exception as error:  # noqa: BLE001 - a fault of ours must not strand what runs
             _log.exception("a round of the engine failed")
-            await self._failed(letters, error)
+            await self._setbacks.failed(letters, error)
             return
         finally:
             self.memory.writing = False
         if not self.memory.state.broken:
             self.memory.state.fault = None
-        self._refusals = 0
+        self._setbacks.over()
         if any(isinstance(letter, Ended) for letter in letters):
             reached("finish.after")
         if any(isinstance(letter, Found) and letter.applied for letter in letters):
@@ -288,73 +278,6 @@ class Engine:
             return
         self._prompts = await self._connection.run(changes.write)
 
-    # -- rounds that failed
-
-    async def _start_over(self, letters: Sequence[Letter], error: BatchdeckError) -> None:
-        """What was in memory is not on disk: read it back, refuse the commands, keep the news.
-
-        What the guard refused is carried out again letter by letter: a start and a lowered limit
-        may each be right, and not be so at once. Nothing else is done before memory has been read
-        back. When the deck is being closed the news is given up: the next supervisor finds out by
-        evidence.
-        """
-        _log.error("transaction refused: %s", error)
-        self._refusals += 1
-        again = isinstance(error, GuardRefused) and self._refusals < MOST_REFUSALS
-        self._inbox.put_back(letters, singly=again)
-        if not again:
-            self._refuse_commands(error)
-        read_back = await self.memory.read_back()
-        if not again:
-            self.memory.show_fault(error.message, on_disk=read_back)
-            await self._rest()
-        while not read_back and not self._closing:
-            self._refuse_commands(error)
-            await self._rest()
-            read_back = await self.memory.read_back()
-
-    async def _rest(self) -> None:
-        """Waits a moment before another try; not while the deck is being closed."""
-        if self._closing:
-            self._inbox.drop()
-            return
-        await anyio.sleep(RETRY_SECONDS)
-
-    def _refuse_commands(self, error: BatchdeckError) -> None:
-        """Refuses what cannot be recorded now; but what is to stop stops all the same."""
-        for letter in self._inbox.take_commands():
-            if isinstance(letter.command, StopTurn):
-                self.dispatcher.stop(letter.command.turn)
-            elif isinstance(letter.command, StopAll):
-                self.dispatcher.stop_all()
-            letter.answer(refusal(error))
-
-    async def _failed(self, letters: Sequence[Letter], error: Exception) -> None:
-        """A fault of our own. The letter that is its cause is found by trying each alone.
-
-        Where there is none, nothing new starts any more, what runs goes on, and everybody is told.
-        """
-        kept = survivors(letters, error)
-        self._inbox.put_back(kept or (), singly=True)
-        if kept is None:
-            await self._break(letters, error)
-        while not await self.memory.read_back() and not self._closing:
-            self.memory.show_fault(failed_words(error), on_disk=False)
-            self._refuse_commands(StoreError(failed_words(error)))
-            await self._rest()
-
-    async def _break(self, letters: Sequence[Letter], error: Exception) -> None:
-        """Only a restart makes it good; attempts among the letters are settled by evidence then."""
-        words = f"{failed_words(error)}. Nothing new starts"
-        self._admitting = False
-        state = self.memory.state
-        state.broken, state.fault = True, words
-        for letter in letters:
-            if isinstance(letter, CommandLetter):
-                letter.answer(refusal(StoreError(words)))
-        with contextlib.suppress(StoreError):
-            await self._connection.run(lambda raw: raw.execute(SAVE_FACT, ("fault", words)))
-
     # -- after a transaction
 
     def _remember(self, work: Work, *, publish: bool) -> None:
@@ -385,48 +308,6 @@ class Engine:
     def _assign(self, turn: Turn, prompt: str) -> Assignment:
         return self._reader.assignment(self.memory.state, turn, prompt, self._options.environment)
 
-    # -- the sweep
-
-    async def _sweep(self) -> None:
-        """What no event told: rows changed by another program, a turn that was overlooked."""
-        reached("tick")
-        try:
-            version = await self._connection.run(data_version)
-            if self._data_version != version and await self.memory.read_back():
-                self._data_version = version
-            await self._audit()
-        except StoreError as error:
-            self.memory.show_fault(error.message)
-            return
-        work, scheduler = self._new_work(), self.memory.scheduler
-        for turn in list(work.state.turns.values()):
-            if only_limits_left(turn, work.state, work.now_ms) and turn.id not in scheduler:
-                scheduler.add(turn)
-
-    async def audit(self) -> None:
-        """Checks the invariants now, and returns when what was found has been dealt with."""
-        await self._audited()
-        with anyio.move_on_after(AUDIT_SECONDS):
-            while self._inbox or self.memory.writing:
-                await self.wait_newer(self.view.revision)
-
-    async def _audit_if_asked(self) -> None:
-        if not self._auditor.is_asked:
-            return
-        try:
-            await self._audit()
-        except StoreError as error:
-            self.memory.show_fault(error.message)
-        self._auditor.answer()
-
-    async def _audit(self) -> None:
-        """Checks the invariants; what is broken is shown, told, and mended in the next round."""
-        found = await self._auditor.audit(
-            self.dispatcher, self._options.dispatch, lambda: bool(self._inbox)
-        )
-        if found is None:
-            return
-        letter, adopt = found
-        self.post(letter)
-        for turn in adopt:
-            self.dispatcher.launch(turn, self._assign(turn, ""), adopt=True)
+    def adopt(self, turn: Turn) -> None:
+        """Waits for an attempt that runs, and that nobody waits for."""
+        self.dispatcher.launch(turn, self._assign(turn, ""), adopt=True)
