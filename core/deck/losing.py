@@ -5,7 +5,7 @@ from __future__ import annotations
 from batchdeck.core.agents.adapter import Outcome
 from batchdeck.core.deck.blocking import close_ask, open_ask
 from batchdeck.core.deck.tasks import fail_task, finish_batch
-from batchdeck.core.deck.turns import queue_turn
+from batchdeck.core.deck.turns import queue_again
 from batchdeck.core.deck.work import Work
 from batchdeck.core.model.ask import Ask, AskState
 from batchdeck.core.model.evolving import evolve
@@ -60,19 +60,7 @@ def take_up_again(work: Work, turn: Turn) -> Turn:
     task = None if turn.task is None else work.state.tasks[turn.task]
     decides = _decided_by(work, turn) is not None
     lane = None if task is None else Status.IN_PROGRESS if decides else task.status
-    again = queue_turn(
-        work,
-        agent=turn.agent,
-        conversation=turn.conversation,
-        trigger=turn.trigger,
-        title=turn.title,
-        task=task,
-        lane=lane,
-        folder=turn.folder,
-        target=turn.target,
-        priority=turn.priority,
-        position=turn.position,
-    )
+    again = queue_again(work, turn, trigger=turn.trigger, lane=lane)
     row_id = work.state.next.message
     work.state.next.message += 1
     work.changes.add(sql.COPY_MESSAGE, (row_id, again.id, work.now_ms, turn.id))

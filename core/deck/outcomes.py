@@ -25,8 +25,6 @@ from batchdeck.core.store import changes as sql
 
 _NO_END = frozenset({TurnState.LOST, TurnState.QUEUED, TurnState.WAITING})
 """What a turn that is being stopped does not come to: it is over."""
-_NO_ENDS = frozenset({TurnState.LOST, TurnState.QUEUED, TurnState.WAITING})
-"""What an attempt may report that is no end of its turn, unless it was to be stopped anyway."""
 _STOPPED = frozenset({TurnState.CANCELLED, TurnState.SUPERSEDED})
 
 

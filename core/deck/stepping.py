@@ -10,13 +10,13 @@ from typing import Any
 from batchdeck.core.agents.adapter import Outcome
 from batchdeck.core.batchfile import templates
 from batchdeck.core.deck.items import Items, Left, NextWords
-from batchdeck.core.deck.turns import drop_queued, queue_turn
+from batchdeck.core.deck.turns import drop_queued, queue_for
 from batchdeck.core.deck.work import Work
 from batchdeck.core.model.evolving import evolve
 from batchdeck.core.model.folder import Folder
 from batchdeck.core.model.foreach import NoValue, Step, value_of, write_words
 from batchdeck.core.model.task import COMPLETED, Status, Task
-from batchdeck.core.model.turn import DECIDES_TASK, Trigger, Turn, TurnState
+from batchdeck.core.model.turn import DECIDES_TASK, Turn, TurnState
 from batchdeck.core.paths import absolute
 from batchdeck.core.rules.barrier import Conflict, Patch, first, visible
 from batchdeck.core.store import changes as sql
@@ -140,17 +140,11 @@ def next_step(work: Work, turn: Turn, task: Task) -> None:
     row = (task.step, task.agent, task.title, task.target, task.folder, task.priority, task.id)
     work.changes.add(sql.ADVANCE_TASK, row)
     work.hand_over(task.conversation, task.agent)
-    following = queue_turn(
+    following = queue_for(
         work,
-        agent=task.agent,
-        conversation=task.conversation,
-        trigger=Trigger.TASK,
-        title=task.title,
-        task=task,
+        task,
         lane=Status.IN_PROGRESS,
         folder=place_of(work, task),
-        target=task.target,
-        priority=task.priority,
         position=turn.position,
         text=words.prompt,
     )

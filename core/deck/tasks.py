@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from batchdeck.core.deck.barrier import has_passed, is_refused
 from batchdeck.core.deck.restoring import settled
 from batchdeck.core.deck.stepping import goes_on, next_step, place_of
-from batchdeck.core.deck.turns import drop_queued, queue_turn
+from batchdeck.core.deck.turns import drop_queued, queue_again, queue_for
 from batchdeck.core.deck.work import Work
 from batchdeck.core.model.batch import Batch, BatchState, OnError
 from batchdeck.core.model.evolving import evolve
@@ -67,23 +67,15 @@ def _set_back(work: Work, turn: Turn, task: Task) -> None:
     if task.status in SETTLED:
         return
     task = work.set_status(task.id, Status.READY, turn=turn.id, error=turn.error)
-    again = queue_turn(
-        work,
-        agent=task.agent,
-        conversation=task.conversation,
-        trigger=Trigger.TASK,
-        title=task.title,
-        task=task,
-        lane=Status.READY,
-        folder=turn.folder,
-        target=turn.target,
-        priority=turn.priority,
-        position=turn.position,
-        held_by=_stopper(turn),
-    )
+    again = queue_again(work, turn, trigger=Trigger.TASK, lane=Status.READY, held_by=_stopper(turn))
+    _is_its_latest(work, task, again)
+
+
+def _is_its_latest(work: Work, task: Task, turn: Turn) -> None:
+    """What a task's new turn is told is what its step was told before."""
     if task.step:
-        work.repeat_step(again)
-    work.put_task(evolve(task, turn=again.id))
+        work.repeat_step(turn)
+    work.put_task(evolve(work.state.tasks[task.id], turn=turn.id))
 
 
 def _stopper(turn: Turn) -> str | None:
@@ -101,23 +93,11 @@ def _fail_attempt(work: Work, turn: Turn, task: Task) -> None:
         fail_task(work, task, turn.error or "failed", turn)
         return
     task = work.set_status(task.id, Status.FAILED, turn=turn.id, error=turn.error)
-    retry = queue_turn(
-        work,
-        agent=task.agent,
-        conversation=task.conversation,
-        trigger=Trigger.RETRY,
-        title=task.title,
-        task=task,
-        lane=Status.FAILED,
-        folder=turn.folder,
-        target=turn.target,
-        priority=turn.priority,
-        position=turn.position,
-        not_before_ms=work.now_ms + backoff_ms(attempts),
+    not_before_ms = work.now_ms + backoff_ms(attempts)
+    retry = queue_again(
+        work, turn, trigger=Trigger.RETRY, lane=Status.FAILED, not_before_ms=not_before_ms
     )
-    if task.step:
-        work.repeat_step(retry)
-    work.put_task(evolve(work.state.tasks[task.id], turn=retry.id))
+    _is_its_latest(work, task, retry)
 
 
 def backoff_ms(attempts: int) -> int:
@@ -234,22 +214,15 @@ def begin_task(
         folder = None if latest is None else latest.folder
     if task.index is not None:
         folder = place_of(work, task)
-    turn = queue_turn(
+    turn = queue_for(
         work,
-        agent=task.agent,
-        conversation=task.conversation,
+        task,
         trigger=trigger,
-        title=task.title,
-        task=task,
         lane=task.status if lane is None else lane,
         folder=folder,
-        target=task.target,
-        priority=task.priority,
         position=None if latest is None else latest.position,
     )
-    if task.step:
-        work.repeat_step(turn)
-    work.put_task(evolve(work.state.tasks[task.id], turn=turn.id))
+    _is_its_latest(work, task, turn)
     return turn
 
 

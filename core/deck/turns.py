@@ -69,6 +69,63 @@ def queue_turn(
     return turn
 
 
+def queue_again(
+    work: Work,
+    turn: Turn,
+    *,
+    trigger: Trigger,
+    lane: Status | None,
+    priority: int | None = None,
+    not_before_ms: int = 0,
+    held_by: str | None = None,
+    text: str | None = None,
+) -> Turn:
+    """Queues another turn in the place of one that is over: its conversation, folder and target."""
+    return queue_turn(
+        work,
+        agent=turn.agent,
+        conversation=turn.conversation,
+        trigger=trigger,
+        title=turn.title,
+        task=None if turn.task is None else work.state.tasks[turn.task],
+        lane=lane,
+        folder=turn.folder,
+        target=turn.target,
+        priority=turn.priority if priority is None else priority,
+        position=turn.position,
+        not_before_ms=not_before_ms,
+        held_by=held_by,
+        text=text,
+    )
+
+
+def queue_for(
+    work: Work,
+    task: Task,
+    *,
+    trigger: Trigger = Trigger.TASK,
+    lane: Status,
+    folder: Folder | None,
+    position: int | None,
+    text: str | None = None,
+) -> Turn:
+    """Queues a turn of a task as the task is now; the task does not know of it yet."""
+    return queue_turn(
+        work,
+        agent=task.agent,
+        conversation=task.conversation,
+        trigger=trigger,
+        title=task.title,
+        task=task,
+        lane=lane,
+        folder=folder,
+        target=task.target,
+        priority=task.priority,
+        position=position,
+        text=text,
+    )
+
+
 def _step_behind(work: Work, turn: Turn) -> None:
     """Turns of the same target or conversation that are no longer first leave the scheduler."""
     for name in work.state.sequence_names(turn):

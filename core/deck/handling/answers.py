@@ -12,7 +12,7 @@ from batchdeck.core.deck.losing import answer_lost
 from batchdeck.core.deck.moving import move_task
 from batchdeck.core.deck.permitting import answer_live
 from batchdeck.core.deck.restoring import sync_holds
-from batchdeck.core.deck.turns import queue_turn
+from batchdeck.core.deck.turns import queue_again
 from batchdeck.core.deck.work import Work
 from batchdeck.core.errors import Ambiguous, BadInput, NotFound, Refused
 from batchdeck.core.model.ask import Ask, AskState
@@ -134,18 +134,12 @@ def answer_ask(work: Work, ask: Ask, words: str, by: str) -> Receipt:
     still_blocked = task is not None and work.state.has_open_blocker(task.id)
     if task is not None and decides and task.status is Status.BLOCKED and not still_blocked:
         task = work.set_status(task.id, Status.READY, by=by)
-    following = queue_turn(
+    following = queue_again(
         work,
-        agent=turn.agent,
-        conversation=turn.conversation,
+        turn,
         trigger=Trigger.ANSWER if decides or task is None else Trigger.REPLY,
-        title=turn.title,
-        task=task,
         lane=None if task is None else Status.BLOCKED if decides else task.status,
-        folder=turn.folder,
-        target=turn.target,
         priority=MESSAGE_PRIORITY,
-        position=turn.position,
         text=words,
     )
     if task is not None and decides:
