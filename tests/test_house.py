@@ -98,3 +98,10 @@ def test_the_version_is_the_same_everywhere() -> None:
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda m: m.name)
 def test_every_deliberate_fault_fits_the_code_as_it_stands(mutant: Mutant) -> None:
     mutant.apply_in(ROOT, "--check")
+
+
+def test_what_tests_need_is_held_to_versions_that_work_together() -> None:
+    """pytest 9 and the snapshots' plugin do not; snapshots are of one version of their plugin."""
+    wanted = SETTINGS["project"]["optional-dependencies"]["test"]
+    assert any(one.startswith("pytest>=8") and one.endswith(",<9") for one in wanted)
+    assert any(one.startswith("pytest-textual-snapshot==") for one in wanted)

@@ -38,6 +38,12 @@ _AGENTS = {
     command: [opencode, run, --format, json, --session, "{session}"]
     output: opencode-json
 """,
+    "acp": """\
+    kind: acp                     # speaks the Agent Client Protocol; pip install 'batchdeck[acp]'
+    # what it wants to do and may not do by itself is asked: ! in the dashboard, batchdeck ask list
+    command: [claude-code-acp]    # or [gemini, --acp] | [opencode, acp] | [codex-acp] …
+    pass_env: [ANTHROPIC_API_KEY] # names only; nothing else of your environment is passed
+""",
     "llm": """\
     kind: command
     command: [llm, -m, gpt-4o-mini]
@@ -66,9 +72,15 @@ agents:
   worker:
 """
 
-_TAIL = """\
+_LIMIT = """\
     parallelism_limit: 2          # turns of this agent at once
     # folder: .                   # a working folder of its own; then one turn at a time
+"""
+_ONE_AT_A_TIME = """\
+    # folder: .                   # a working folder of its own; it runs one turn at a time anyway
+"""
+
+_TAIL = """\
     # timeout_seconds: 600
 
 # prepare:                        # once, before the first turn in a folder
@@ -106,4 +118,5 @@ def example(preset: str = DEFAULT_PRESET) -> str:
     """
     if preset not in _AGENTS:
         raise BadInput(f"There is no preset {preset!r}{nearest(preset, PRESETS)}.")
-    return _HEAD + _AGENTS[preset] + _TAIL
+    limit = _ONE_AT_A_TIME if preset == "acp" else _LIMIT
+    return _HEAD + _AGENTS[preset] + limit + _TAIL

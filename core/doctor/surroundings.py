@@ -7,12 +7,14 @@ import shutil
 import sqlite3
 import stat
 from collections.abc import Iterable, Iterator, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 
 from batchdeck.core.agents.command_line import CannotStart, locate
 from batchdeck.core.batchfile.settings import read_settings
 from batchdeck.core.deck.pruning import Retention, holds_work, size_of
 from batchdeck.core.doctor.finding import Finding, fine, problem, remark
+from batchdeck.core.doctor.versions import version_of
 from batchdeck.core.errors import BatchdeckError
 from batchdeck.core.file_systems import NETWORK, SHARED, kind_of
 from batchdeck.core.model.agent import Agent, AgentKind
@@ -24,6 +26,8 @@ _MOST_NAMED = 3
 _SOUND_SQLITE = (3, 51, 3)
 _SOUND_ALREADY = ((3, 50, 7), (3, 44, 6))
 """Older lines to which the correction was carried over (sqlite.org/wal.html)."""
+
+ACP_EXTRA = "agents of kind acp need an extra: pip install 'batchdeck[acp]'"
 
 
 def look_at_file_system(paths: DeckPaths) -> Finding:
@@ -128,10 +132,13 @@ def look_at_agents(agents: Iterable[Agent], environment: Mapping[str, str]) -> I
             yield problem("agents", f"{agent.name}: {reason.words}")
             continue
         if os.path.isfile(found) and os.access(found, os.X_OK):
-            yield fine("agents", f"{agent.name}: {found}")
+            version = version_of(found, {**environment, **path})
+            yield fine("agents", f"{agent.name}: {found}" + (f" ({version})" if version else ""))
         elif os.path.exists(found):
             yield problem("agents", f"{agent.name}: {found} may not be executed")
         else:
             yield problem("agents", f"{agent.name}: {found} is missing")
+        if agent.kind is AgentKind.ACP and find_spec("acp") is None:
+            yield problem("agents", f"{agent.name}: {ACP_EXTRA}")
         for name in (name for name in agent.pass_env if name not in environment):
             yield remark("agents", f"{agent.name}: the variable {name} is not set here")

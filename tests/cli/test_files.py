@@ -32,6 +32,13 @@ def test_every_example_is_a_batch_file_without_faults(
     assert "#" in (space.folder / "batch.yaml").read_text(), "it is commented"
 
 
+def test_the_preset_of_acp_agents_runs_one_turn_at_a_time(invoke: Invoke) -> None:
+    invoke("init", "--agent", "acp", code=0)
+    planned = invoke("plan", "batch.yaml", "--json", code=0).json
+    (limit,) = [one for one in planned["limits"] if one["name"] == "agent:worker"]
+    assert limit["limit"] == 1
+
+
 def test_init_never_overwrites(invoke: Invoke, space: Workspace) -> None:
     mine = space.folder / "mine.yaml"
     mine.write_text("precious")

@@ -19,6 +19,7 @@ from acp import (
     update_agent_thought_text,
     update_tool_call,
 )
+from acp.exceptions import RequestError
 from acp.schema import (
     AgentCapabilities,
     InitializeResponse,
@@ -75,6 +76,13 @@ class ScriptedAgent:
             case "count":
                 for number in range(int(words)):
                     await update(session, update_agent_message_text(f"{number} "))
+            case "big":
+                await update(session, update_agent_thought_text("x" * int(words)))
+            case "unheard":
+                try:
+                    await self.connection.ext_method("unheard/of", {})
+                except RequestError as error:
+                    await update(session, update_agent_message_text(str(error.code)))
             case "loaded":
                 await update(session, update_agent_message_text(self.loaded))
             case "tool":

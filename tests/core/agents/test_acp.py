@@ -176,3 +176,16 @@ async def test_one_that_hears_no_cancel_is_ended_with_all_its_processes(tmp_path
 async def test_a_time_limit_ends_it(tmp_path: Path) -> None:
     outcome = await outcome_of(assignment(tmp_path, "deaf", timeout_seconds=3.0))
     assert (outcome.state, outcome.end) == (TurnState.FAILED, AttemptEnd.TIMED_OUT)
+
+
+@pytest.mark.parametrize("size", [70_000, 5_000_000, 20_000_000])
+async def test_a_long_message_is_taken_or_dropped_and_the_next_ones_count(
+    tmp_path: Path, size: int
+) -> None:
+    outcome = await outcome_of(assignment(tmp_path, f"big {size}\nsay on"))
+    assert (outcome.state, outcome.text) == (TurnState.SUCCEEDED, "on")
+
+
+async def test_a_method_that_nobody_knows_is_refused_at_once(tmp_path: Path) -> None:
+    outcome = await outcome_of(assignment(tmp_path, "unheard"))
+    assert outcome.text == "-32601"

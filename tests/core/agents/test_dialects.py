@@ -212,3 +212,24 @@ def test_nothing_that_a_program_writes_makes_a_dialect_fail(kind: str, events: l
     assert outcome.state in {TurnState.SUCCEEDED, TurnState.FAILED, TurnState.INCOMPLETE}
     outcome.text.encode()
     (outcome.error or "").encode()
+
+
+def test_a_result_that_was_cut_at_64_kib_is_no_success() -> None:
+    result = json.dumps({"type": "result", "subtype": "success", "result": "x" * 200_000})
+    outcome = told(CLAUDE, 0, result.encode()[:65_536])
+    assert outcome.state is TurnState.INCOMPLETE
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [(CLAUDE, "claude_tool"), (CODEX, "codex_tool"), (GEMINI, "gemini_tool")]
+)
+def test_a_program_that_ends_in_the_middle_of_its_work_has_not_succeeded(
+    kind: str, name: str
+) -> None:
+    """It exits with 0 after what a tool gave back, as if it had forgotten to go on."""
+    lines = (RECORDINGS / f"{name}.jsonl").read_bytes().splitlines()
+    last = max(number for number, line in enumerate(lines) if b"tool-ran" in line[-4_000:])
+    marks = (b"tool_result", b"aggregated_output")
+    cut = max(n for n, line in enumerate(lines) if any(mark in line for mark in marks))
+    assert cut <= last
+    assert told(kind, 0, *lines[: cut + 1]).state is TurnState.INCOMPLETE

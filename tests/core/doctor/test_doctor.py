@@ -14,8 +14,9 @@ import pytest
 
 from batchdeck.core import file_systems
 from batchdeck.core.doctor.finding import Grade
-from batchdeck.core.doctor.surroundings import look_at_sqlite
+from batchdeck.core.doctor.surroundings import look_at_agents, look_at_sqlite
 from batchdeck.core.errors import BadInput
+from batchdeck.core.model.agent import Agent, AgentKind
 from tests.support.tracker_server import TrackerServer, fault, tracker_server
 from tests.support.workspace import Workspace, until, workspaces
 
@@ -260,3 +261,22 @@ def test_a_token_that_is_not_set_is_a_problem_and_asks_nobody(space: Workspace) 
         (words,) = problems(space, code=1)
         assert "the variable TRACKER_TOKEN is not set here" in words
         assert server.asked == []
+
+
+def test_a_known_program_says_its_version_and_no_other_is_run(space: Workspace) -> None:
+    folder = space.folder / "bin"
+    folder.mkdir()
+    for name in ("claude", "unheard-of"):
+        program = folder / name
+        program.write_text(f"#!/bin/sh\ntouch {folder}/{name}-was-run\necho '2.1.0 (a program)'\n")
+        program.chmod(0o755)
+    agents = [
+        Agent(name, AgentKind.COMMAND, command=(str(folder / name),))
+        for name in ("claude", "unheard-of")
+    ]
+    words = [finding.words for finding in look_at_agents(agents, {"PATH": "/usr/bin:/bin"})]
+    assert words == [
+        f"claude: {folder}/claude (2.1.0 (a program))",
+        f"unheard-of: {folder}/unheard-of",
+    ]
+    assert not (folder / "unheard-of-was-run").exists()
