@@ -121,14 +121,19 @@ class Dispatcher:
         if self.in_flight.total_tokens != turns:
             self.in_flight.total_tokens = turns
 
-    def launch(self, turn: Turn, assignment: Assignment, *, adopt: bool = False) -> None:
-        """Begins an attempt, or goes on with one that an earlier supervisor began."""
+    def launch(
+        self, turn: Turn, assignment: Assignment, *, adopt: bool = False, told: bool = False
+    ) -> None:
+        """Begins an attempt, or goes on with one that an earlier supervisor began.
+
+        `told`: that its agent works is known already.
+        """
         if self._abandoned:
             return  # claimed while we were leaving: the next supervisor proves that it never began
         assert self._tasks is not None
         assert turn.attempt is not None
         attempt = turn.attempt
-        control = self._control(turn.id, attempt)
+        control = self._control(turn.id, attempt, told)
         self.in_flight.acquire_on_behalf_of_nowait(control)
         self._controls[turn.id] = control
         job = _Job(turn, attempt, assignment, control, adopt)
@@ -137,13 +142,17 @@ class Dispatcher:
         else:
             self._tasks.start_soon(self._work, job)
 
-    def _control(self, turn: int, attempt: str) -> Control:
+    def _control(self, turn: int, attempt: str, told: bool) -> Control:
+        def started(process: int | None) -> None:
+            if not told:
+                self._post(Started(turn, attempt, process))
+
         async def ask(permission: Permission) -> Decision:
             reply = Reply()
             self._post(Wants(turn, attempt, permission, reply))
             return await reply.wait()
 
-        return Control(lambda process: self._post(Started(turn, attempt, process)), ask=ask)
+        return Control(started, ask=ask)
 
     def stop(self, turn: int) -> None:
         """Has a running attempt ended, with all its processes."""

@@ -238,14 +238,15 @@ class Engine:
             return
         finally:
             self.memory.writing = False
-        if not self.memory.state.broken:
+        written = bool(letters or work.events)
+        if written and not self.memory.state.broken:
             self.memory.state.fault = None
         self._setbacks.over()
         if any(isinstance(letter, Ended) for letter in letters):
             reached("finish.after")
         if any(isinstance(letter, Found) and letter.applied for letter in letters):
             reached("followed")
-        if letters or work.events:
+        if written:
             self._remember(work, publish=bool(receipts))
             self._answers.give(receipts, self.memory.state, work.now_ms)
             self._launch(work)

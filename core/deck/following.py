@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from batchdeck.core.deck.handling.answers import take_up
 from batchdeck.core.deck.letters import Found
 from batchdeck.core.deck.moving import move_task, supersede
@@ -70,6 +72,11 @@ def _move(work: Work, finding: Finding, task: Task) -> bool:
     move = finding.move
     if move is None or (move is not task.status and not may_move(task.status, move)):
         return False
+    if move is Status.READY and task.agent not in work.state.agents:
+        work.note_issue_move(task, finding.event)
+        words = f"{finding.why}; agent {task.agent} was removed"
+        _tell(work, "reconcile.error", replace(finding, why=words), task, BY_TRACKER)
+        return True
     task = move_task(work, task, move, BY_TRACKER, why=finding.why, stop=move is not Status.READY)
     work.note_issue_move(task, finding.event)
     kind = "reconcile.requeued" if move is Status.READY else "reconcile.skipped"

@@ -27,6 +27,8 @@ class Inbox:
         self._singly = 0
         """Letters that are taken one by one, since one of them has made a round fail."""
         self._wake = anyio.Event()
+        self._patience = anyio.CancelScope()
+        """Of the wait that goes on; news that can wait a moment shorten it."""
 
     def __bool__(self) -> bool:
         """Whether anything is in it."""
@@ -42,6 +44,8 @@ class Inbox:
         if isinstance(letter, Started):
             reached("started")
             self._can_wait.append(letter)
+            soon = anyio.current_time() + PATIENCE_SECONDS
+            self._patience.deadline = min(self._patience.deadline, soon)
             return
         self._letters.append(letter)
         self._wake.set()
@@ -54,9 +58,9 @@ class Inbox:
         """Waits for something urgent, so long at most; False: nothing came."""
         if self._can_wait:
             seconds = min(seconds, PATIENCE_SECONDS)
-        with anyio.move_on_after(seconds) as patience:
+        with anyio.move_on_after(seconds) as self._patience:
             await self._wake.wait()
-        return not patience.cancelled_caught
+        return not self._patience.cancelled_caught
 
     def take(self) -> list[Letter]:
         """The letters of the round that begins."""

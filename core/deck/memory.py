@@ -82,8 +82,11 @@ class Memory:
         """The state has changed; a view of it is made once somebody wants one."""
         self._view_is_old = True
 
-    def show_fault(self, words: str, *, on_disk: bool = True) -> None:
-        """Publishes a fault beside what is known to be on disk. `on_disk`: memory is that."""
+    def show_fault(self, words: str | None, *, on_disk: bool = True) -> None:
+        """Publishes a fault beside what is known to be on disk; None: it is over.
+
+        `on_disk`: memory is that.
+        """
         self.state.fault = words
         self.state.revision += 1
         if on_disk:

@@ -89,11 +89,11 @@ async def open_deck(
                 await _take_over(restored, dispatcher, options)
                 _start_helpers(roles, restored, paths, options, clock)
             roles.start_soon(engine.run)
-            if options.dispatch:
-                engine.reconciler = reconciler
-                await reconciler.first_look()
-                roles.start_soon(reconciler.run)
             try:
+                if options.dispatch:
+                    engine.reconciler = reconciler
+                    await reconciler.first_look()
+                    roles.start_soon(reconciler.run)
                 await _define_agents(engine, options)
                 if options.admit:
                     engine.admit()

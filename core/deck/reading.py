@@ -157,6 +157,13 @@ class Reader:
         before.sort(key=lambda message: order[message.turn] if message.id else -1)
         return tuple((str(m.role), m.text) for m in before)
 
+    async def begun_attempts(self) -> frozenset[str]:
+        """Attempts that have not ended and whose agents are known to have begun."""
+        found = await self._connection.rows(
+            "SELECT id FROM attempts WHERE ended_ms IS NULL AND started_ms IS NOT NULL"
+        )
+        return frozenset(row["id"] for row in found)
+
     async def attempts_that_are_over(self) -> list[tuple[str, int]]:
         """Attempts whose turn has ended, and when they did, the latest first."""
         found = await self._connection.rows(

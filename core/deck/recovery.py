@@ -86,7 +86,8 @@ async def settle_attempts(
             adopted.append(turn)
     await engine.settle()
     if options.dispatch:
-        _adopt(engine, dispatcher, state, reader, adopted, options)
+        begun = await reader.begun_attempts()
+        _adopt(engine, dispatcher, state, reader, adopted, begun, options)
     return Found(adopted=len(adopted), **counts)
 
 
@@ -126,11 +127,12 @@ def _adopt(
     state: DeckState,
     reader: Reader,
     adopted: list[Turn],
+    begun: frozenset[str],
     options: DeckOptions,
 ) -> None:
     dispatcher.set_limit(max(1, len(adopted)))
     for turn in adopted:
         assignment = reader.assignment(state, turn, "", options.environment)
-        dispatcher.launch(turn, assignment, adopt=True)
+        dispatcher.launch(turn, assignment, adopt=True, told=turn.attempt in begun)
         if turn.state is TurnState.STOPPING:
             dispatcher.stop(turn.id)

@@ -112,6 +112,8 @@ class DeckState:
     unfinished: dict[str, int] = field(default_factory=dict)
     """Per batch: its turns that have not ended and decide a task."""
     waiting: dict[int, None] = field(default_factory=dict)
+    edited: dict[int, int] = field(default_factory=dict)
+    """How often a queued turn's text was changed, by this process; never stored."""
     revision: int = 0
     kept_ended: int = KEPT_ENDED
     _ends: Ends = field(default_factory=Ends)
@@ -128,6 +130,9 @@ class DeckState:
         if before is not None:
             assert is_move(before.state, turn.state), f"#{turn.id}: {before.state} → {turn.state}"
             self._count(before, -1)
+            if before.target != turn.target:
+                self._leave_sequences(before)
+                self._enter_sequences(turn)
         elif turn.state not in ENDED:
             self._enter_sequences(turn)
         self.turns[turn.id] = turn
@@ -179,6 +184,7 @@ class DeckState:
             oldest = self.ended.popleft()
             if not self._asked_about(oldest):
                 self.turns.pop(oldest, None)
+                self.edited.pop(oldest, None)
                 self._turn_news.touch(oldest)
 
     def _asked_about(self, turn: int) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Protocol
 
 from batchdeck.core.clock import Clock
@@ -49,8 +50,12 @@ class Sweeper:
         self._data_version = 0
 
     async def begin(self) -> None:
-        """Notes what the file is now: whatever changes it beside us is news from here on."""
-        self._data_version = await self._connection.run(data_version)
+        """Notes what the file is now: whatever changes it beside us is news from here on.
+
+        Where that cannot be read now, the first sweep takes everything for news.
+        """
+        with contextlib.suppress(StoreError):
+            self._data_version = await self._connection.run(data_version)
 
     # -- in time
 
@@ -71,6 +76,8 @@ class Sweeper:
         except StoreError as error:
             self._memory.show_fault(error.message)
             return
+        if self._memory.state.fault is not None and not self._memory.state.broken:
+            self._memory.show_fault(None)
         state, scheduler = self._memory.state, self._memory.scheduler
         now_ms = self._clock.now_ms()
         for turn in list(state.turns.values()):

@@ -191,6 +191,9 @@ def _bring_back(work: Work, task: Task) -> None:
         if failed:
             work.put_task(evolve(task, error=dependency_error(failed[0])))
             continue
+        if task.agent not in work.state.agents:
+            work.put_task(evolve(task, error=f"agent {task.agent} was removed"))
+            continue
         task = work.set_status(task.id, Status.READY)
         if not has_open_turn(work, task):
             begin_task(work, task)

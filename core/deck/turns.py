@@ -65,7 +65,7 @@ def queue_turn(
     work.emit("turn.queued", turn, trigger=trigger, position=turn.position)
     work.refresh(turn)
     if position is not None:
-        _step_behind(work, turn)
+        step_behind(work, turn)
     return turn
 
 
@@ -126,7 +126,7 @@ def queue_for(
     )
 
 
-def _step_behind(work: Work, turn: Turn) -> None:
+def step_behind(work: Work, turn: Turn) -> None:
     """Turns of the same target or conversation that are no longer first leave the scheduler."""
     for name in work.state.sequence_names(turn):
         for member in work.state.sequences.get(name, ()):

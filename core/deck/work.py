@@ -370,6 +370,7 @@ class Work:
                 turn.title,
                 turn.agent,
                 turn.batch,
+                turn.target,
                 turn.id,
                 STATE_CODES[before],
             ),

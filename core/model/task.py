@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from batchdeck.core.errors import BadInput
+
 
 class Status(StrEnum):
     """Where a task stands."""
@@ -51,6 +53,15 @@ MOVES: dict[Status, frozenset[Status]] = {
     Status.DONE: frozenset({Status.READY, Status.MERGED}),
     Status.MERGED: frozenset({Status.READY}),
 }
+
+
+def check_key(key: str) -> None:
+    """
+    Raises:
+        BadInput: no task can be named so, for a command could not name it.
+    """
+    if not key or key.startswith("#") or "/" in key or any(part.isspace() for part in key):
+        raise BadInput(f"{key!r} cannot be a task's id: no '/', no blank, no leading '#'.")
 
 
 def may_move(before: Status, after: Status) -> bool:

@@ -75,8 +75,8 @@ UPDATE_TURN = (
     "UPDATE turns SET state = ?, priority = ?, position = ?, folder = ?, lane = ?, "
     "not_before_ms = ?, held_by = ?, authorised = ?, forced = ?, forced_by = ?, attempt = ?, "
     "attempts = ?, "
-    "started_ms = ?, ended_ms = ?, exit_code = ?, error = ?, title = ?, agent = ?, batch = ? "
-    "WHERE id = ? AND state = ?"
+    "started_ms = ?, ended_ms = ?, exit_code = ?, error = ?, title = ?, agent = ?, batch = ?, "
+    "target = ? WHERE id = ? AND state = ?"
 )
 CLAIM = """
 UPDATE turns SET state = 1, attempt = json_extract(claim.value, '$[1]'),
@@ -115,7 +115,7 @@ REPEAT_STEP = (
 INSERT_ATTEMPT = (
     "INSERT INTO attempts (id, turn, number, agent_version, claimed_ms) VALUES (?, ?, ?, ?, ?)"
 )
-START_ATTEMPT = "UPDATE attempts SET started_ms = ? WHERE id = ?"
+START_ATTEMPT = "UPDATE attempts SET started_ms = coalesce(started_ms, ?) WHERE id = ?"
 END_ATTEMPT = (
     "UPDATE attempts SET started_ms = coalesce(started_ms, ?), ended_ms = ?, "
     '"end" = ?, exit_code = ?, leftovers = ?, error = ?, tokens_in = ?, tokens_out = ?, cost = ? '

@@ -14,7 +14,7 @@ from batchdeck.core.commands import (
     SetStatus,
     StopTurn,
 )
-from batchdeck.core.errors import BadInput, NotFound
+from batchdeck.core.errors import NotFound
 from batchdeck.core.model.batch import INBOX
 from batchdeck.core.model.issue import read_issue
 from batchdeck.core.model.limit import read_status
@@ -72,7 +72,7 @@ def add(
     if issue is not None:
         read_issue(issue)
     wanted = TaskSpec(
-        key=_free_key(context, batch or INBOX) if key is None else _checked_key(key),
+        key=_free_key(context, batch or INBOX) if key is None else key,
         agent=agent,
         title=clean_line(title) or one_line(text, 80),
         prompt=text,
@@ -91,12 +91,6 @@ def add(
         by=who(context),
     )
     carry_out(context, command, offline=True, as_json=as_json)
-
-
-def _checked_key(key: str) -> str:
-    if not key or key.startswith("#") or "/" in key or any(part.isspace() for part in key):
-        raise BadInput(f"{key!r} cannot be a task's id: no '/', no blank, no leading '#'.")
-    return key
 
 
 def _free_key(context: Context, batch: str) -> str:

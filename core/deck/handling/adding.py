@@ -16,7 +16,7 @@ from batchdeck.core.model.evolving import evolve
 from batchdeck.core.model.folder import Folder
 from batchdeck.core.model.issue import read_issue
 from batchdeck.core.model.spec import TaskSpec
-from batchdeck.core.model.task import SETTLED, Status, Task
+from batchdeck.core.model.task import SETTLED, Status, Task, check_key
 from batchdeck.core.model.turn import Turn, TurnState
 from batchdeck.core.rules.order import place
 
@@ -121,6 +121,7 @@ def add_task(work: Work, command: AddTask, places: Places, earlier: Turn | None)
 
 def _checked(work: Work, command: AddTask, batch: str) -> TaskSpec:
     wanted, state = command.task, work.state
+    check_key(wanted.key)
     if wanted.agent not in state.agents:
         known = ", ".join(sorted(state.agents)) or "none"
         raise NotFound(f"There is no agent {wanted.agent!r}. There are: {known}.")

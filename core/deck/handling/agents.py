@@ -13,8 +13,10 @@ from batchdeck.core.deck.work import Work
 from batchdeck.core.errors import BadInput, NotFound, Refused
 from batchdeck.core.model.agent import Agent
 from batchdeck.core.model.batch import BatchState
+from batchdeck.core.model.folder import Folder
 from batchdeck.core.model.limit import Limit, agent_limit
 from batchdeck.core.model.task import SETTLED
+from batchdeck.core.model.turn import TurnState
 from batchdeck.core.rules.limits import UNSUPPORTED
 from batchdeck.core.store import changes as sql
 from batchdeck.core.store.rows import agent_document
@@ -58,8 +60,8 @@ def save_agent(work: Work, agent: Agent, origin: str) -> None:
     put_limit(work, limit)
 
 
-def define_agent(work: Work, command: DefineAgent) -> Receipt:
-    """Adds or changes an agent of the deck.
+def define_agent(work: Work, command: DefineAgent, folder: Folder | None) -> Receipt:
+    """Adds or changes an agent of the deck. `folder`: the identity of the one it names.
 
     Raises:
         BadInput: it exists already, or cannot have the limit it asks for.
@@ -76,8 +78,24 @@ def define_agent(work: Work, command: DefineAgent) -> Receipt:
         raise BadInput(f"{agent.name} is in use by {using}, under another definition.")
     if agent.one_at_a_time and agent.parallelism_limit not in (None, 0, 1):
         raise BadInput(f"{agent.name} runs one turn at a time.", code=UNSUPPORTED)
+    before = work.state.agents.get(agent.name)
     save_agent(work, agent, origin=f"agent {'add' if command.create else 'edit'}")
+    if before is not None and before.folder != agent.folder:
+        _move_what_waits(work, agent, folder)
     return Receipt(accepted=True, message=f"agent {agent.name} {'edited' if exists else 'added'}")
+
+
+def _move_what_waits(work: Work, agent: Agent, folder: Folder | None) -> None:
+    """What works where its agent does will work in the new place; a session stays in its own."""
+    if folder is not None:
+        work.know_folder(folder)
+    for turn in list(work.state.turns.values()):
+        if turn.agent != agent.name or turn.state is not TurnState.QUEUED:
+            continue
+        task = None if turn.task is None else work.state.tasks[turn.task]
+        has_own = task is not None and (task.folder is not None or task.index is not None)
+        if not has_own and work.state.conversations[turn.conversation].session is None:
+            work.requeue_changed(replace(turn, folder=folder))
 
 
 def remove_agent(work: Work, command: RemoveAgent) -> Receipt:

@@ -12,6 +12,7 @@ from batchdeck.core.deck.losing import answer_lost
 from batchdeck.core.deck.moving import move_task
 from batchdeck.core.deck.permitting import answer_live
 from batchdeck.core.deck.restoring import sync_holds
+from batchdeck.core.deck.tasks import finish_batch
 from batchdeck.core.deck.turns import queue_again
 from batchdeck.core.deck.work import Work
 from batchdeck.core.errors import Ambiguous, BadInput, NotFound, Refused
@@ -134,6 +135,11 @@ def answer_ask(work: Work, ask: Ask, words: str, by: str) -> Receipt:
     still_blocked = task is not None and work.state.has_open_blocker(task.id)
     if task is not None and decides and task.status is Status.BLOCKED and not still_blocked:
         task = work.set_status(task.id, Status.READY, by=by)
+    if task is not None and decides and work.state.batches[task.batch].stopped_admitting:
+        sync_holds(work.scheduler, work.view)
+        finish_batch(work, task.batch)
+        words = f"answered; {task.batch} has failed, and starts nothing more"
+        return Receipt(accepted=True, message=words)
     following = queue_again(
         work,
         turn,

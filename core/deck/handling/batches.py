@@ -26,6 +26,7 @@ from batchdeck.core.deck.handling.foreaches import (
 from batchdeck.core.deck.handling.limits import put_limit
 from batchdeck.core.deck.spending import take_in_budget
 from batchdeck.core.deck.tasks import begin_task, finish_batch, queued_turns, reopen_batch
+from batchdeck.core.deck.turns import step_behind
 from batchdeck.core.deck.work import Work
 from batchdeck.core.errors import BadInput, NotFound
 from batchdeck.core.model.batch import Batch, BatchState
@@ -210,6 +211,7 @@ def _replan(work: Work, spec: BatchSpec, wanted: TaskSpec, places: Places) -> No
     task = work.state.tasks[work.state.task_ids[spec.name, wanted.key]]
     for turn in queued_turns(work, task):
         work.scheduler.remove(turn.id)
+    work.hand_over(task.conversation, wanted.agent)
     needs = tuple(work.state.task_ids[spec.name, key] for key in wanted.depends_on)
     _depend_on(work, task, needs)
     task = replace(
@@ -267,12 +269,17 @@ def _replan_turns(work: Work, task: Task, places: Places) -> None:
         changed = replace(
             turn,
             agent=task.agent,
+            target=task.target,
             priority=task.priority,
             folder=folder,
             title=task.title,
             depends_on=work.state.open_dependencies(task.depends_on),
         )
+        behind = work.state.next_in_order(turn)
         work.requeue_changed(changed)
+        step_behind(work, changed)
+        for other in behind:
+            work.refresh(other)
 
 
 def resume(work: Work, command: ResumeBatch) -> Receipt:

@@ -85,8 +85,12 @@ async def look_up(command: Command, state: DeckState, reader: Reader) -> Found:
         await _check(command, state)
     if isinstance(command, RetargetTurn):
         return {"folder": await _folder_of_agent(command.agent, state)}
+    if isinstance(command, DefineAgent):
+        return {"folder": await _identified(command.agent.folder, state)}
     if isinstance(command, MergeTurns):
-        return {"texts": {turn: await reader.message_text(turn) for turn in command.turns}}
+        edits = {turn: state.edited.get(turn, 0) for turn in command.turns}
+        words = {turn: await reader.message_text(turn) for turn in command.turns}
+        return {"texts": surgery.Texts(words, edits)}
     return {}
 
 
@@ -133,9 +137,13 @@ async def _for_message(command: Send, state: DeckState, reader: Reader) -> Found
 
 async def _folder_of_agent(name: str, state: DeckState) -> Folder | None:
     agent = state.agents.get(name)
-    if agent is None or agent.folder is None:
+    return await _identified(None if agent is None else agent.folder, state)
+
+
+async def _identified(named: str | None, state: DeckState) -> Folder | None:
+    if named is None:
         return None
-    path = state.defined_folders.get(agent.folder, agent.folder)
+    path = state.defined_folders.get(named, named)
     return await anyio.to_thread.run_sync(identify, path)
 
 
@@ -219,7 +227,7 @@ def carry_out(command: Command, work: Work, found: Found) -> Receipt:
         case AddTask():
             return adding.add_task(work, command, found["places"], found["earlier"])
         case DefineAgent():
-            return agents.define_agent(work, command)
+            return agents.define_agent(work, command, found["folder"])
         case RemoveAgent():
             return agents.remove_agent(work, command)
     raise BadInput(f"{type(command).__name__} is not known.")

@@ -17,7 +17,7 @@ from batchdeck.core.commands import (
 )
 from batchdeck.core.deck.cooling import end_cooldown
 from batchdeck.core.deck.handling.answers import answer_about_lost
-from batchdeck.core.deck.handling.finding import find_task, find_turn
+from batchdeck.core.deck.handling.finding import find_task, find_turn, need_agent
 from batchdeck.core.deck.handling.foreaches import refuse_barrier, refuse_committed
 from batchdeck.core.deck.losing import RETRY, open_ask_about
 from batchdeck.core.deck.moving import move_task
@@ -34,7 +34,7 @@ from batchdeck.core.errors import BadInput, NotFound, Refused
 from batchdeck.core.model.account import account_of
 from batchdeck.core.model.folder import Folder
 from batchdeck.core.model.hold import DECK, Hold, read_hold_name
-from batchdeck.core.model.task import Status, Task, may_move
+from batchdeck.core.model.task import ADMISSIBLE, Status, Task, may_move
 from batchdeck.core.model.turn import (
     Trigger,
     TurnState,
@@ -212,7 +212,7 @@ def retry(work: Work, command: RetryTask) -> Receipt:
     """A new turn for a task that has failed or was stopped; counting starts anew.
 
     Raises:
-        NotFound, Ambiguous: no such task.
+        NotFound, Ambiguous: no such task, or its agent was removed.
         Refused: it is not failed, or a turn of it has not ended.
     """
     task = find_task(work.state, command.task)
@@ -237,6 +237,7 @@ def retry(work: Work, command: RetryTask) -> Receipt:
 
 
 def _refuse_what_cannot_start(work: Work, task: Task) -> None:
+    need_agent(work.state, task.agent)
     needed = [work.state.tasks[parent] for parent in task.depends_on]
     failed = [parent.key for parent in needed if parent.status is Status.FAILED]
     if failed:
@@ -250,7 +251,7 @@ def set_task_status(work: Work, command: SetStatus) -> Receipt:
     """A person's word: any legal move; done elsewhere ends what runs.
 
     Raises:
-        NotFound, Ambiguous: no such task.
+        NotFound, Ambiguous: no such task, or its agent was removed.
         Refused: not a legal move.
     """
     task = find_task(work.state, command.task)
@@ -260,5 +261,7 @@ def set_task_status(work: Work, command: SetStatus) -> Receipt:
         return Receipt(accepted=True, message=f"{task.key} is {task.status} already")
     if not may_move(task.status, command.status):
         raise Refused(f"{task.key} cannot go from {task.status} to {command.status}.")
-    move_task(work, task, command.status, command.by)
+    if command.status in ADMISSIBLE:
+        need_agent(work.state, task.agent)
+    task = move_task(work, task, command.status, command.by)
     return Receipt(accepted=True, message=f"{task.key} is {task.status}")

@@ -33,6 +33,15 @@ def find_task(state: DeckState, name: str) -> Task:
     return tasks[0]
 
 
+def need_agent(state: DeckState, name: str) -> None:
+    """
+    Raises:
+        NotFound: the agent's definition was taken away.
+    """
+    if name not in state.agents:
+        raise NotFound(f"Agent {name!r} was removed; add it again with batchdeck agent add.")
+
+
 def find_turn(state: DeckState, turn_id: int) -> Turn:
     """A turn in memory by its number.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from batchdeck.core.commands import OnBusy, Receipt, Send
-from batchdeck.core.deck.handling.finding import find_task
+from batchdeck.core.deck.handling.finding import find_task, need_agent
 from batchdeck.core.deck.handling.receiving import note_delivery, received
 from batchdeck.core.deck.outcomes import stop_turn
 from batchdeck.core.deck.turns import claim, queue_turn
@@ -125,6 +125,7 @@ def _addressee(work: Work, to: str) -> _Addressee:
         if conversation is None:
             raise NotFound(f"There is no conversation {to}.")
         task = None if conversation.task is None else state.tasks[conversation.task]
+        need_agent(state, conversation.agent)
         return _Addressee(conversation.agent, conversation, task)
     if to.startswith("#") and number in state.turns:
         turn = state.turns[number]
@@ -137,6 +138,7 @@ def _addressee(work: Work, to: str) -> _Addressee:
         raise NotFound(
             f"There is no agent, conversation or task {to!r}{near} Agents here: {known}."
         ) from None
+    need_agent(state, task.agent)
     return _Addressee(task.agent, state.conversations[task.conversation], task)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from batchdeck.core.commands import (
     EditTurn,
@@ -85,6 +86,7 @@ def edit(work: Work, command: EditTurn) -> Receipt:
         BadInput: the text is empty.
     """
     turn = queued_turn(work, command.turn)
+    work.state.edited[turn.id] = work.state.edited.get(turn.id, 0) + 1
     if not command.text.strip():
         raise BadInput("The text is empty; delete the turn instead.")
     title = one_line(command.text, 120)
@@ -99,20 +101,32 @@ def edit(work: Work, command: EditTurn) -> Receipt:
     return Receipt(accepted=True, turn=turn.id, state=turn.state, message=f"#{turn.id} edited")
 
 
-def merge(work: Work, command: MergeTurns, texts: dict[int, str]) -> Receipt:
-    """Makes one message of several, at the first one's place. `texts`: theirs, by turn.
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """What messages said when somebody looked, by turn, and how often each was edited by then."""
+
+    words: Mapping[int, str]
+    edits: Mapping[int, int]
+
+
+def merge(work: Work, command: MergeTurns, texts: Texts) -> Receipt:
+    """Makes one message of several, at the first one's place.
 
     Raises:
         BadInput: fewer than two, or not all messages of one conversation or to one agent.
-        NotFound, Refused: one is not queued.
+        NotFound, Refused: one is not queued, or was edited since its text was read.
     """
     turns = sorted(
         (queued_turn(work, turn) for turn in dict.fromkeys(command.turns)),
         key=lambda turn: turn.service_key,
     )
-    _check_mergeable(turns)
+    _check_mergeable(work, turns)
+    edited = [t for t in turns if work.state.edited.get(t.id, 0) != texts.edits[t.id]]
+    if edited:
+        raise Refused(f"#{edited[0].id} was edited at the same moment; merge again.")
     first, rest = turns[0], turns[1:]
-    text = "\n\n".join(texts[turn.id] for turn in turns)
+    text = "\n\n".join(texts.words[turn.id] for turn in turns)
+    work.state.edited[first.id] = work.state.edited.get(first.id, 0) + 1
     for turn in rest:
         drop_queued(work, turn, f"merged into #{first.id}")
     work.changes.add(sql.EDIT_MESSAGE, (text, first.id))
@@ -127,7 +141,7 @@ def merge(work: Work, command: MergeTurns, texts: dict[int, str]) -> Receipt:
     )
 
 
-def _check_mergeable(turns: Sequence[Turn]) -> None:
+def _check_mergeable(work: Work, turns: Sequence[Turn]) -> None:
     if len(turns) < 2:
         raise BadInput("Give two or more queued messages to merge.")
     if any(turn.trigger in DECIDES_TASK for turn in turns):
@@ -136,6 +150,12 @@ def _check_mergeable(turns: Sequence[Turn]) -> None:
         raise BadInput("Messages to different agents cannot be merged; retarget them first.")
     if len({turn.task for turn in turns}) > 1:
         raise BadInput("Messages about different tasks cannot be merged.")
+    conversations = {
+        turn.conversation: work.state.conversations[turn.conversation] for turn in turns
+    }
+    begun = [c for c in conversations.values() if c.session is not None]
+    if begun and len(conversations) > 1:
+        raise BadInput("Messages that go on in different conversations cannot be merged.")
 
 
 def retarget(work: Work, command: RetargetTurn, folder: Folder | None) -> Receipt:

@@ -7,7 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from batchdeck.core.commands import AddTask, DefineAgent, ReleaseHold, RemoveAgent
+from batchdeck.core.commands import (
+    AddTask,
+    DefineAgent,
+    OnBusy,
+    ReleaseHold,
+    RemoveAgent,
+    Send,
+    SetLimit,
+)
 from batchdeck.core.control.wire import command_document, command_from
 from batchdeck.core.model.batch import BatchState
 from batchdeck.core.model.spec import TaskSpec
@@ -109,3 +117,47 @@ async def test_an_agent_with_work_left_is_not_removed(tmp_path: Path) -> None:
 )
 def test_they_cross_the_socket_unchanged(command: AddTask | DefineAgent) -> None:
     assert command_from(command_document(command)) == command
+
+
+async def test_a_batch_taken_up_with_changes_gives_what_waits_its_new_target_and_agent(
+    tmp_path: Path,
+) -> None:
+    agents = [demo_agent("a", 1), demo_agent("z", 1)]
+    async with bench(tmp_path) as here:
+        first = TaskSpec("T1", "a")
+        await here.add(batch_spec("b", [first, TaskSpec("T2", "a", target="x")], agents))
+        await here.puppets.until_begun(1)
+        changed = [first, TaskSpec("T2", "z", target="y")]
+        await here.deck.submit(SetLimit(name="agent:z", value=0))
+        await here.add(batch_spec("b", changed, agents))
+        turn = here.view.turns[2]
+        assert (turn.agent, turn.target) == ("z", "y")
+        sent = await here.deck.submit(
+            Send(to=f"c{turn.conversation}", text="hi", on_busy=OnBusy.QUEUE)
+        )
+        assert here.view.turns[sent.turn].agent == "z"
+    async with bench(tmp_path) as here:
+        assert here.view.turns[2].target == "y"
+
+
+async def test_what_waits_works_where_its_agent_does_from_now_on(tmp_path: Path) -> None:
+    for name in ("x", "y"):
+        (tmp_path / name).mkdir()
+    agent = replace(demo_agent("a", 1), folder=str(tmp_path / "x"))
+    async with bench(tmp_path) as here:
+        tasks = [TaskSpec("T1", "a"), TaskSpec("T2", "a")]
+        await here.add(batch_spec("b", tasks, [agent]))
+        await here.puppets.until_begun(1)
+        elsewhere = replace(agent, folder=str(tmp_path / "y"))
+        await here.deck.submit(DefineAgent(agent=elsewhere, create=False))
+        await here.end(1)
+        await here.puppets.until_begun(2)
+        assert here.puppets.assignments[2].folder == tmp_path / "y"
+
+
+@pytest.mark.parametrize("key", ["", "a/b", "#1", "a b"])
+async def test_a_task_that_no_command_could_name_is_refused(tmp_path: Path, key: str) -> None:
+    async with bench(tmp_path) as here:
+        await here.add(batch_spec("b", [TaskSpec("T1", "a")], [demo_agent("a", 1)]))
+        refused = await here.deck.submit(AddTask(task=TaskSpec(key, "a")))
+        assert "cannot be a task's id" in refused.message

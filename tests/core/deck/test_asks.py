@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from batchdeck.core.agents.adapter import Outcome, Question
-from batchdeck.core.commands import AnswerAsk, Send, SetLimit, StopTurn
-from batchdeck.core.model.batch import BatchState
+from batchdeck.core.commands import AnswerAsk, ResumeBatch, Send, SetLimit, StopTurn
+from batchdeck.core.model.batch import BatchState, OnError
 from batchdeck.core.model.spec import TaskSpec
 from batchdeck.core.model.task import Status
 from batchdeck.core.model.turn import TurnState
@@ -124,3 +124,22 @@ async def test_a_turn_that_is_to_stop_and_leaves_a_question_is_cancelled(tmp_pat
         await here.deck.submit(StopTurn(turn=1))
         assert here.view.turns[1].state is TurnState.CANCELLED
         assert not here.view.asks
+
+
+async def test_an_answer_starts_nothing_in_a_batch_that_has_failed(tmp_path: Path) -> None:
+    tasks = [TaskSpec("T1", "a"), TaskSpec("T2", "z")]
+    agents = [demo_agent("a", 1), demo_agent("z", 1)]
+    async with bench(tmp_path) as here:
+        await here.add(batch_spec("b", tasks, agents, on_error=OnError.FAIL))
+        await here.puppets.until_begun(1, 2)
+        here.puppets.ask(1, "which?")
+        await here.until(lambda view: view.asks)
+        await here.end(2, TurnState.FAILED)
+        await here.until(lambda view: view.batches["b"].stopped_admitting)
+        answered = await here.deck.submit(AnswerAsk(ask=1, answer="x"))
+        assert answered.message == "answered; b has failed, and starts nothing more"
+        assert here.view.batches["b"].state is BatchState.FAILED
+        assert here.puppets.begun == [1, 2]
+        await here.deck.submit(ResumeBatch(batch="b"))
+        await here.until(lambda view: view.running == 1)
+        assert here.view.tasks[1].status is Status.IN_PROGRESS

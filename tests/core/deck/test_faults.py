@@ -31,6 +31,7 @@ from batchdeck.core.model.task import Status
 from batchdeck.core.model.turn import TurnState
 from batchdeck.core.paths import DeckPaths
 from batchdeck.core.store.changes import Changes
+from batchdeck.core.store.connection import Connection
 from tests.support.builders import batch_spec, demo_agent
 from tests.support.puppets import bench
 
@@ -240,3 +241,20 @@ async def test_held_and_released_at_the_same_moment_the_last_word_counts_on_disk
         assert ("agent:a" in here.view.holds) == (last == "held")
     async with bench(tmp_path) as again:
         assert ("agent:a" in again.view.holds) == (last == "held")
+
+
+async def test_a_fault_that_is_over_leaves_the_screen_though_nothing_else_happens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with bench(tmp_path, sweep_seconds=0.3) as here:
+        real, locked = Connection.run, [True]
+
+        async def run(connection: Connection, function: Any) -> Any:
+            if function.__name__ == "data_version" and locked:
+                raise StoreError("locked for a moment")
+            return await real(connection, function)
+
+        monkeypatch.setattr(Connection, "run", run)
+        await here.until(lambda view: view.fault)
+        locked.clear()
+        await here.until(lambda view: view.fault is None)

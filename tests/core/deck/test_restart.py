@@ -7,10 +7,12 @@ import stat
 from dataclasses import replace
 from pathlib import Path
 
+import anyio
 import pytest
 
 from batchdeck.core.commands import OnBusy, Send, SetLimit
 from batchdeck.core.deck.lock import holder
+from batchdeck.core.deck.reconcile import Reconciler
 from batchdeck.core.errors import DeckHeld, Refused
 from batchdeck.core.model.agent import AgentKind
 from batchdeck.core.model.spec import TaskSpec
@@ -18,7 +20,7 @@ from batchdeck.core.model.task import Status
 from batchdeck.core.model.turn import TurnState
 from batchdeck.core.paths import DeckPaths
 from tests.support.builders import batch_spec, demo_agent
-from tests.support.puppets import Puppets, bench
+from tests.support.puppets import Bench, Puppets, bench
 
 pytestmark = pytest.mark.anyio
 
@@ -197,3 +199,34 @@ async def test_what_could_not_be_started_is_tried_again_by_the_next_supervisor(
     async with bench(tmp_path) as here:
         assert not here.view.holds
         await here.puppets.until_begun(1)
+
+
+async def test_adopting_does_not_change_when_an_agent_began(tmp_path: Path) -> None:
+    async def begun(here: Bench) -> list[int | None]:
+        rows = await here.deck._connection.rows("SELECT started_ms FROM attempts")
+        return [row["started_ms"] for row in rows]
+
+    async with bench(tmp_path, Puppets(outlives=True)) as here:
+        await here.add(spec(AgentKind.COMMAND, 1))
+        await here.puppets.until_begun(1)
+        await here.deck.submit(SetLimit(name="global", value=3))
+        before = await begun(here)
+        assert before != [None]
+    async with bench(tmp_path, Puppets(outlives=True)) as here:
+        await here.puppets.until_begun(1)
+        await here.deck.submit(SetLimit(name="global", value=4))
+        assert await begun(here) == before
+        assert (await here.kinds()).count("turn.started") == 1
+
+
+async def test_a_start_that_fails_at_the_first_look_lets_go_of_the_deck(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def failing(reconciler: Reconciler) -> None:
+        raise OSError("no such thing")
+
+    monkeypatch.setattr(Reconciler, "first_look", failing)
+    with anyio.fail_after(10), pytest.raises(OSError, match="no such thing"):
+        async with bench(tmp_path):
+            pass
+    assert holder(DeckPaths(tmp_path / ".batchdeck").lock) is None

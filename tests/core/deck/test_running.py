@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import anyio
 import pytest
 
+from batchdeck.core.agents.adapter import Assignment, Control, Outcome
 from batchdeck.core.commands import (
     AddBatch,
     Drain,
@@ -22,7 +24,7 @@ from batchdeck.core.model.spec import TaskSpec
 from batchdeck.core.model.task import Status
 from batchdeck.core.model.turn import TurnState
 from tests.support.builders import batch_spec, demo_agent
-from tests.support.puppets import bench
+from tests.support.puppets import Puppets, bench
 
 pytestmark = pytest.mark.anyio
 
@@ -410,3 +412,47 @@ async def test_without_a_ready_task_nothing_is_gathered(tmp_path: Path) -> None:
         assert receipt.accepted
         assert receipt.batch is None
         assert list(here.view.batches) == ["b"]
+
+
+async def test_a_status_that_was_set_is_the_one_that_is_told(tmp_path: Path) -> None:
+    async with bench(tmp_path) as here:
+        await here.add(
+            batch_spec("b", [TaskSpec("T1", "a"), TaskSpec("T2", "a")], [demo_agent("a", 1)])
+        )
+        told = await here.deck.submit(SetStatus(task="T2", status=Status.DONE))
+        assert told.message == "T2 is DONE"
+
+
+class Late(Puppets):
+    """Says only when told that its agent works."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tell = anyio.Event()
+
+    async def run(self, assignment: Assignment, control: Control) -> Outcome:
+        begun, control.started = control.started, lambda process: None
+
+        async def say() -> None:
+            await self.tell.wait()
+            begun(None)
+
+        async with anyio.create_task_group() as saying:
+            saying.start_soon(say)
+            return await super().run(assignment, control)
+
+
+async def test_that_an_agent_works_is_written_down_at_once_though_nothing_else_happens(
+    tmp_path: Path,
+) -> None:
+    late = Late()
+    async with bench(tmp_path, late, sweep_seconds=600.0) as here:
+        await here.add(batch_spec("b", [TaskSpec("T1", "a")], [demo_agent("a", 1)]))
+        await here.puppets.until_begun(1)
+        await here.deck.submit(SetLimit(name="global", value=3))  # the writer waits again
+        revision = here.view.revision
+        late.tell.set()
+        with anyio.fail_after(5):
+            await here.deck.wait_newer(revision)
+        assert "turn.started" in await here.kinds()
+        here.puppets.end(1)

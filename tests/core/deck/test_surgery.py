@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import anyio
 import pytest
 
 from batchdeck.core.commands import (
     AnswerAsk,
+    Command,
     EditTurn,
     MergeTurns,
     MoveTurn,
     OnBusy,
+    Receipt,
     RetargetTurn,
     Send,
     SendNow,
@@ -207,3 +210,41 @@ async def test_an_agent_that_keeps_no_conversation_is_told_what_was_before_and_n
         assert not {"first", "deleted", "later"} & set(words)
         told = [text for _, text in await here.deck._reader.said(later)]
         assert told[-1] == "first"
+
+
+async def test_an_edit_that_crosses_a_merge_is_not_lost(tmp_path: Path) -> None:
+    async with bench(tmp_path) as here:
+        one, two = await queue_of(here, "one", "two")
+        receipts: list[Receipt] = []
+
+        async def submit(command: Command) -> None:
+            receipts.append(await here.deck.submit(command))
+
+        async with anyio.create_task_group() as both:
+            both.start_soon(submit, MergeTurns(turns=(one, two)))
+            both.start_soon(submit, EditTurn(turn=two, text="edited"))
+        said = await here.deck.messages(here.view.turns[one].conversation)
+        if all(receipt.accepted for receipt in receipts):
+            assert said[-1].text == "one\n\nedited"
+        again = await here.deck.submit(MergeTurns(turns=(one, two)))
+        if again.accepted:
+            said = await here.deck.messages(here.view.turns[one].conversation)
+            assert said[-1].text == "one\n\nedited"
+
+
+async def test_messages_that_go_on_in_different_conversations_are_not_merged(
+    tmp_path: Path,
+) -> None:
+    async with bench(tmp_path) as here:
+        await here.add(batch_spec("b", [TaskSpec("T1", "a")], [demo_agent("a", 1)]))
+        first = await here.deck.submit(Send(to="a", text="hello", on_busy=OnBusy.QUEUE))
+        await here.end(1)
+        await here.end(first.turn, session="s-1")
+        await here.puppets.until_begun(first.turn)
+        await here.deck.submit(SetLimit(name="agent:a", value=0))
+        goes_on = await here.deck.submit(
+            Send(to=f"c{first.conversation}", text="more", on_busy=OnBusy.QUEUE)
+        )
+        anew = await here.deck.submit(Send(to="a", text="new", on_busy=OnBusy.QUEUE))
+        refused = await here.deck.submit(MergeTurns(turns=(goes_on.turn, anew.turn)))
+        assert "different conversations" in refused.message

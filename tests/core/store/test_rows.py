@@ -231,7 +231,7 @@ def test_a_changed_row_that_is_in_another_state_refuses_the_whole_transaction(
     changes.add(sql.SAVE_FACT, ("key", "value"))
     running = 1
     new = (0, 7, 2, 1, "FAILED", 0, None, 1, "", None, None, 2, None, None, None, None, "new")
-    changes.add(sql.UPDATE_TURN, (*new, "coder", "b", TURN.id, running))
+    changes.add(sql.UPDATE_TURN, (*new, "coder", "b", None, TURN.id, running))
     with pytest.raises(GuardRefused):
         changes.write(raw)
     assert raw.execute("SELECT count(*) FROM facts").fetchone()[0] == 0
