@@ -56,6 +56,14 @@ def clean_text(text: str) -> str:
     return "\n".join(_without_escapes(_last_shown(line)) for line in text.split("\n"))
 
 
+def with_controls_shown(text: str) -> str:
+    """The same text with whatever cleaning takes away written out, as `\\r` or `\\u202e`.
+
+    It is for what a person decides by: nothing in it is hidden, and nothing in it acts.
+    """
+    return _UNWANTED.sub(lambda control: ascii(control[0])[1:-1], text)
+
+
 def one_line(text: str, limit: int = 200) -> str:
     """Any text as one line of single blanks, for an error message of at most `limit` characters."""
     return _cut(" ".join(clean_text(text).split()), limit)

@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from acp.schema import (
 )
 
 from batchdeck.core.model.permission import Decision, Permission
-from batchdeck.core.text import clean_text, one_line
+from batchdeck.core.text import counted, one_line, with_controls_shown
 
 MOST_WORDS = 64 * 1024
 """Characters of a request that are shown; what is cut is named."""
@@ -80,7 +81,8 @@ def _plain(content: Any) -> Any:
 
 def _in_full(call: dict[str, Any], title: str, covers: str) -> str:
     """Everything that is known of the request, one thing a paragraph."""
-    text = clean_text("\n".join([f"wants to: {title}", *_details(call)]))
+    wish = one_line(with_controls_shown(str(call.get("title") or title)), MOST_WORDS)
+    text = with_controls_shown("\n".join([f"wants to: {wish}", *_details(call)]))
     if len(text) > MOST_WORDS:
         text = f"{text[:MOST_WORDS]}\n… {len(text) - MOST_WORDS:,} characters more are not shown"
     return f"{text}\nallow always would cover: {covers}"
@@ -122,7 +124,12 @@ def _content(part: Any) -> Iterator[str]:
 
 
 def _difference(old: str, new: str) -> str:
+    before, after = old.splitlines(), new.splitlines()
     if len(old) + len(new) > _MOST_COMPARED:
-        return "\n".join(f"+{line}" for line in new.splitlines())
-    lines = difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=3)
-    return "\n".join(line for line in lines if not line.startswith(("---", "+++")))
+        gone = [f"-… {counted(len(before), 'line')}, too much to compare"] if before else []
+        return "\n".join([*gone, *(f"+{line}" for line in after)])
+    if before == after and old != new:
+        return "(only the ends of lines)"
+    heads = 2  # `---` and `+++`, with the names of files
+    lines = difflib.unified_diff(before, after, lineterm="", n=3)
+    return "\n".join(islice(lines, heads, None))

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
+from acp.helpers import tool_diff_content
 
 from batchdeck.core.agents.acp import AcpAgent
+from batchdeck.core.agents.acp_permission import permission_of
 from batchdeck.core.agents.adapter import Control, Outcome
 from batchdeck.core.executors.local import LocalExecutor
 from batchdeck.core.executors.processes import marks
 from batchdeck.core.model.permission import Decision, Permission
 from batchdeck.core.model.turn import AttemptEnd, TurnState
+from batchdeck.core.text import clean_text
 from tests.core.agents.test_acp import PATIENCE, assignment, output
 
 pytestmark = pytest.mark.anyio
@@ -85,6 +89,37 @@ async def test_an_edit_shows_what_it_changes_and_may_be_allowed_for_the_whole_fo
     assert "-old line\n+new line\n kept" in inside.question
     assert inside.covers == "edit anything in its working folder"
     assert outside.covers == "exactly this: Edit ../../elsewhere"
+
+
+def asked_of(**call: Any) -> str:
+    return permission_of(call, (), Path("/work")).question
+
+
+@pytest.mark.parametrize("least", [0, 200_000])
+def test_a_change_shows_every_line_that_comes_whatever_it_begins_with(least: int) -> None:
+    before, after = "keep\n-- drop the table guard\n", "keep\n++counter;\n" + " " * least
+    question = asked_of(content=[tool_diff_content("x.sql", after, before)])
+    assert "+++counter;" in question
+    assert ("--- drop the table guard" if not least else "-… 2 lines, too much") in question
+
+
+def test_a_change_of_the_ends_of_lines_is_said() -> None:
+    question = asked_of(content=[tool_diff_content("x.sh", "a\r\n", "a\n")])
+    assert "changes in x.sh:\n(only the ends of lines)" in question
+
+
+@pytest.mark.parametrize("hiding", ["\r", "\x1b]0;", "\x1b[8m", "\u202e", "\x9b8m"])
+def test_nothing_that_a_terminal_would_hide_is_hidden_in_a_request(hiding: str) -> None:
+    command = f"rm -rf build{hiding}; ls"
+    question = asked_of(title=command, raw_input={"command": command})
+    written_out = f"rm -rf build{ascii(hiding)[1:-1]}; ls"
+    assert question.splitlines()[0] == f"wants to: {written_out}"
+    assert f"  command: {written_out}" in question.splitlines()
+    assert clean_text(question) == question
+
+
+def test_a_long_title_is_shown_to_its_end() -> None:
+    assert asked_of(title=f"echo {'x' * 500} && rm -rf build").count("rm -rf build") == 1
 
 
 async def test_two_commands_are_not_one_scope(tmp_path: Path) -> None:
