@@ -7,10 +7,8 @@ and `[DONE]` (platform.openai.com/docs/api-reference/chat-streaming).
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any
@@ -18,12 +16,12 @@ from typing import Any
 import anyio
 import anyio.to_thread
 import httpx
-from httpx_sse import EventSource, SSEError
+from httpx_sse import SSEError
 
 from batchdeck.core.agents.adapter import Assignment, Control, Outcome
+from batchdeck.core.agents.chat_stream import Answer, ServerSaid, error_in, events_of, take_in
 from batchdeck.core.agents.dialects.limits import limit_from
 from batchdeck.core.agents.output import EventOutput
-from batchdeck.core.foreign_json import count
 from batchdeck.core.model.account import UsageLimit
 from batchdeck.core.model.agent import Agent
 from batchdeck.core.model.turn import AttemptEnd, TurnState
@@ -33,39 +31,10 @@ CONNECT_SECONDS = 10.0
 SEND_SECONDS = 30.0
 CONNECTIONS = 32
 """Per endpoint."""
-MOST_TEXT = 4 * 1024 * 1024
-"""Characters of one answer; a server that never ends is cut there."""
-_ERROR_BYTES = 4096
 
 
 class BadKey(Exception):
     """What stands in the key's variable is no key; the words do not quote it."""
-
-
-class ServerSaid(Exception):
-    """The server answered with an error, or with something that is no answer."""
-
-    def __init__(self, words: str, status: int | None = None, retry_after: str | None = None):
-        super().__init__(words)
-        self.words = words
-        self.status = status
-        self.retry_after = retry_after
-
-
-@dataclass(slots=True)
-class Answer:
-    """What has come so far."""
-
-    text: str = ""
-    finish: str | None = None
-    done: bool = False
-    tokens_in: int | None = None
-    tokens_out: int | None = None
-
-    @property
-    def whole(self) -> bool:
-        """The server has said that this is all."""
-        return self.done or self.finish is not None
 
 
 class OpenAIAgent:
@@ -158,13 +127,13 @@ class OpenAIAgent:
         headers = headers_of(assignment)
         async with client.stream("POST", "chat/completions", json=body, headers=headers) as reply:
             if reply.status_code != httpx.codes.OK:
-                raise await _error_in(reply)
-            async for event in EventSource(reply).aiter_sse():
-                if event.data == "[DONE]":
+                raise await error_in(reply)
+            async for event in events_of(reply):
+                if event == "[DONE]":
                     answer.done = True
                     return
-                output.write(event.data.encode("utf-8", "replace"))
-                take_in(event.data, answer)
+                output.write(event.encode("utf-8", "replace"))
+                take_in(event, answer)
 
     def _client(self, agent: Agent) -> httpx.AsyncClient:
         base = (agent.base_url or "").rstrip("/") + "/"
@@ -196,51 +165,6 @@ def headers_of(assignment: Assignment) -> dict[str, str]:
             raise BadKey(f"${name} holds characters that no key may have")
         headers["Authorization"] = f"Bearer {key}"
     return headers
-
-
-def take_in(data: str, answer: Answer) -> None:
-    """One event of the stream.
-
-    Raises:
-        ServerSaid: it reports an error, is no JSON, or the answer grows beyond all bounds.
-    """
-    try:
-        document = json.loads(data)
-    except ValueError:
-        raise ServerSaid("the server sent what is no JSON") from None
-    if not isinstance(document, dict):
-        raise ServerSaid("the server sent an event of an unknown form")
-    if document.get("error"):
-        raise ServerSaid(_words_of(document["error"]))
-    usage = document.get("usage")
-    if isinstance(usage, Mapping):
-        answer.tokens_in = count(usage, "prompt_tokens")
-        answer.tokens_out = count(usage, "completion_tokens")
-    for choice in document.get("choices") or ():
-        piece = (choice.get("delta") or {}).get("content")
-        if piece:
-            answer.text += piece
-        answer.finish = choice.get("finish_reason") or answer.finish
-    if len(answer.text) > MOST_TEXT:
-        raise ServerSaid("the answer has no end")
-
-
-def _words_of(error: Any) -> str:
-    message = error.get("message") if isinstance(error, Mapping) else error
-    return one_line(str(message))
-
-
-async def _error_in(reply: httpx.Response) -> ServerSaid:
-    raw = b""
-    async for chunk in reply.aiter_bytes():
-        raw += chunk
-        if len(raw) > _ERROR_BYTES:
-            break
-    try:
-        words = _words_of(json.loads(raw)["error"])
-    except (ValueError, KeyError, TypeError):
-        words = one_line(raw[:200].decode("utf-8", "replace"))
-    return ServerSaid(words, reply.status_code, reply.headers.get("retry-after"))
 
 
 async def _stop_when_asked(control: Control, scope: anyio.CancelScope) -> None:

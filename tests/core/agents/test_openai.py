@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 
+from batchdeck.core.agents import chat_stream
 from batchdeck.core.agents.adapter import Assignment, Control, Outcome
 from batchdeck.core.agents.openai import OpenAIAgent
 from batchdeck.core.model.agent import Agent, AgentKind
@@ -92,6 +94,17 @@ BROKEN = {
     ),
     "no JSON": (events("{nonsense"), TurnState.FAILED, "no JSON"),
     "another form": (events("[1, 2]"), TurnState.FAILED, "unknown form"),
+    "deep JSON": (events("[" * 200_000), TurnState.FAILED, "no JSON"),
+    "a word for a choice": (events({"choices": ["x"]}), TurnState.FAILED, "unknown form"),
+    "a number for choices": (events({"choices": 5}), TurnState.FAILED, "unknown form"),
+    "a word for a delta": (
+        events({"choices": [{"delta": "s"}]}),
+        TurnState.FAILED,
+        "unknown form",
+    ),
+    "a list for a text": (events(delta([1])), TurnState.FAILED, "unknown form"),  # type: ignore[arg-type]
+    "a number for an end": (events(delta("x", 1)), TurnState.FAILED, "unknown form"),  # type: ignore[arg-type]
+    "an error without words": (events({"error": {"code": "busy"}}), TurnState.FAILED, "busy"),
     "a page": (
         error(200, "<html>hello</html>", Content_Type="text/html"),
         TurnState.FAILED,
@@ -115,6 +128,39 @@ async def test_what_is_no_whole_answer_is_no_success(tmp_path: Path, reply: str)
     assert outcome.state is state
     assert words in (outcome.error or "")
     assert len(server.asked) == 1, "the key goes nowhere else"
+
+
+NO_END = {"a line": b"x" * 2**16, "an event": b"x\ndata: " * 2**13, "a remark": b"\n: x" * 2**14}
+
+
+@pytest.mark.parametrize("kind", NO_END)
+async def test_what_has_no_end_is_not_kept_and_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setattr(chat_stream, "MOST_BYTES", 1_000_000)
+    sent = 0
+
+    def without_end(handler: BaseHTTPRequestHandler) -> None:
+        nonlocal sent
+        events(delta("x"), done=False)(handler)
+        handler.wfile.write(b"data: ")
+        while sent < 50_000_000:
+            sent += handler.wfile.write(NO_END[kind])
+
+    with chat_server(without_end) as server:
+        outcome = await outcome_of(assignment(tmp_path, server))
+    assert (outcome.state, outcome.text) == (TurnState.FAILED, "x")
+    assert "without an end" in (outcome.error or "")
+    assert sent < 50_000_000
+
+
+async def test_a_long_answer_in_short_events_is_no_event_without_an_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chat_stream, "MOST_BYTES", 100_000)
+    with chat_server(events(*[delta("x") for _ in range(5_000)], delta("", "stop"))) as server:
+        outcome = await outcome_of(assignment(tmp_path, server))
+    assert (outcome.state, len(outcome.text)) == (TurnState.SUCCEEDED, 5_000)
 
 
 async def test_a_line_separator_inside_a_string_cuts_nothing(tmp_path: Path) -> None:
