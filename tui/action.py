@@ -86,6 +86,8 @@ class Action:
     off: Off = always
     changes: bool = False
     """It changes the deck, so a read-only screen refuses it."""
+    changes_in: frozenset[Focus] = frozenset()
+    """The parts where it does so though it only looks elsewhere."""
     in_bar: bool = False
     in_palette: bool = True
     own_shown: str = ""
@@ -98,9 +100,10 @@ class Action:
 
 def why_off(action: Action, at: Standpoint) -> str | None:
     """Why an action cannot be done now, in one line; None: it can."""
-    if action.changes and at.past:
+    changes = action.changes or at.focus in action.changes_in
+    if changes and at.past:
         return f"{action.label}: this is how it was; esc returns to now"
-    if action.changes and at.read_only:
+    if changes and at.read_only:
         return f"{action.label}: this screen only looks on"
     if at.focus not in action.where:
         return f"{action.label}: {action.elsewhere}"

@@ -16,7 +16,7 @@ _LOOKING = (
     Action("open", "open", "enter", "look",
            "Open the turn, or show the turns of this status or agent.",
            ROWS | {Focus.QUEUE, Focus.LIMITS}, "choose a row first (tab)", reasons.no_row,
-           in_bar=True),
+           changes_in=frozenset({Focus.QUEUE}), in_bar=True),
     Action("why", "why", "w", "look",
            "Show every gate that keeps this turn waiting, and what would free it.",
            ON_TURN, _CHOOSE_TURN, reasons.no_turn, in_bar=True),

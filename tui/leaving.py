@@ -33,6 +33,11 @@ def cannot_go_on(view: DeckView) -> tuple[Turn, ...]:
     return tuple(turn for turn in live if _kind(view, turn) in _DIES_WITH_US)
 
 
+def are_lost(view: DeckView) -> tuple[Turn, ...]:
+    """Those among them that do not simply begin again: they may have changed anything by then."""
+    return tuple(turn for turn in cannot_go_on(view) if _kind(view, turn) is AgentKind.ACP)
+
+
 def _kind(view: DeckView, turn: Turn) -> AgentKind | None:
     agent = view.agents.get(turn.agent)
     return None if agent is None else agent.kind

@@ -14,7 +14,7 @@ from batchdeck.tui.present.charts import agent_charts
 from batchdeck.tui.present.history import History
 from tests.support.screen import screen_text, until_gone, until_shown
 from tests.support.stub_deck import NOW_MS, StubDeck, agent, batch, task, turn, view_of
-from tests.tui.examples import busy_view, shown
+from tests.tui.examples import busy_view, held, shown
 
 pytestmark = pytest.mark.anyio
 
@@ -120,6 +120,30 @@ async def test_brackets_go_back_and_forth_and_escape_returns_to_now() -> None:
         await pilot.press("left_square_bracket")
         await until_shown(pilot, "as it was at")
         await pilot.press("escape")
+        await until_gone(pilot, "as it was at")
+        assert deck.commands == []
+
+
+async def test_in_the_past_nothing_is_edited_answered_or_released() -> None:
+    view = busy_view(holds=held("folder:1:2/x", "batchdeck", "the folder is missing"))
+    deck = StubDeck(view)
+    raised = {"name": "global", "before": 7, "after": 8}
+    deck.happened = [
+        Event(n, NOW_MS - age, "limit.changed", fields=raised) for n, age in ((1, 600_000), (2, 10))
+    ]
+    async with shown(deck) as (app, pilot):
+        await pilot.press("Q", "left_square_bracket")
+        await until_shown(pilot, "as it was at")
+        await pilot.press("enter")
+        await until_shown(pilot, "open: this is how it was; esc returns to now")
+        await pilot.press("exclamation_mark")
+        await until_shown(pilot, "the folder is missing")
+        for key in ("enter", "h", "r", "j", "enter", "h", "r"):
+            await pilot.press(key)
+            if key != "j":
+                await until_shown(pilot, "esc, and once more, returns to now")
+        assert len(app.screen_stack) == 3
+        await pilot.press("escape", "escape")
         await until_gone(pilot, "as it was at")
         assert deck.commands == []
 

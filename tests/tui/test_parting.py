@@ -34,6 +34,18 @@ def test_what_cannot_go_on_is_not_said_to() -> None:
     ]
 
 
+def test_what_may_have_changed_anything_is_not_said_to_start_again() -> None:
+    turns = [turn(n, TurnState.RUNNING, agent=name) for n, name in enumerate("abcc", 1)]
+    kinds = {"a": AgentKind.COMMAND, "b": AgentKind.OPENAI, "c": AgentKind.ACP}
+    view = view_of(turns, [], [agent(name, kind) for name, kind in kinds.items()])
+    assert parting_lines(view, "batchdeck") == [
+        "1 turn goes on, 1 turn starts again next time, "
+        "2 turns ask next time whether they start again. Take up again: batchdeck",
+    ]
+    one = view_of(turns[2:3], [], [agent("c", AgentKind.ACP)])
+    assert "1 turn asks next time whether it starts again." in parting_lines(one, "batchdeck")[0]
+
+
 def test_a_batch_that_has_ended_names_its_failures_and_where_to_read_them() -> None:
     tasks = [
         task(1, Status.DONE, batch="long"),

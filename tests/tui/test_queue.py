@@ -21,12 +21,14 @@ from batchdeck.core.commands import (
     SendNow,
     StopTurn,
 )
+from batchdeck.core.errors import NoSupervisor
 from batchdeck.core.model.conversation import Message, Role
 from batchdeck.core.model.gate import GateName
 from batchdeck.core.model.turn import Trigger
 from batchdeck.core.rules.order import service_order
 from batchdeck.core.rules.reordering import Where
 from batchdeck.tui.present.block_moves import movable
+from batchdeck.tui.settings import ScreenSettings
 from batchdeck.tui.widgets.turn_table import TurnTable
 from tests.support.screen import screen_text, until, until_gone, until_shown
 from tests.support.stub_deck import NOW_MS, StubDeck, turn
@@ -171,6 +173,47 @@ async def test_a_turn_that_has_started_cannot_be_edited_and_says_so() -> None:
         await pilot.press("enter")
         await until_shown(pilot, "#451 is running; too late")
         assert len(app.screen_stack) == 2
+
+
+async def test_what_cannot_be_read_is_not_held_and_is_said() -> None:
+    deck = a_deck()
+
+    async def gone(conversation: int) -> list[Message]:
+        raise NoSupervisor("the supervisor is gone")
+
+    deck.messages = gone  # type: ignore[method-assign, assignment]
+    async with shown(deck) as (app, pilot):
+        await pilot.press("Q")
+        await until_shown(pilot, "queue")
+        await pilot.press("enter")
+        await until_shown(pilot, "edit: the supervisor is gone")
+        assert app.is_running
+        assert deck.commands == []
+
+
+async def test_a_hold_that_comes_when_nobody_wants_to_edit_any_more_is_released() -> None:
+    deck = a_deck()
+    deck.gate = asyncio.Event()
+    async with shown(deck) as (app, pilot):
+        await pilot.press("Q")
+        await until_shown(pilot, "queue")
+        await pilot.press("enter")
+        await until(pilot, lambda: of_kind(deck, PutHold))
+        await pilot.press("escape")
+        await until(pilot, lambda: len(app.screen_stack) == 1)
+        deck.gate.set()
+        await until(pilot, lambda: of_kind(deck, ReleaseHold))
+        assert len(app.screen_stack) == 1
+
+
+async def test_nothing_is_edited_where_one_only_looks_on() -> None:
+    deck = a_deck()
+    async with shown(deck, settings=ScreenSettings(read_only=True)) as (_app, pilot):
+        await pilot.press("Q")
+        await until_shown(pilot, "queue")
+        await pilot.press("enter")
+        await until_shown(pilot, "open: this screen only looks on")
+        assert deck.commands == []
 
 
 async def test_messages_are_merged_and_given_to_another_agent() -> None:

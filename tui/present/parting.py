@@ -5,7 +5,7 @@ from __future__ import annotations
 from batchdeck.core.model.batch import Batch
 from batchdeck.core.text import counted
 from batchdeck.core.view import DeckView
-from batchdeck.tui.leaving import cannot_go_on
+from batchdeck.tui.leaving import are_lost, cannot_go_on
 from batchdeck.tui.present.ended import ended_tasks
 from batchdeck.tui.present.fitting import inert
 from batchdeck.tui.present.scene import active_batches
@@ -38,12 +38,17 @@ def _batch_words(view: DeckView, batch: Batch, command: str) -> str:
 
 
 def _left_words(view: DeckView) -> str:
-    stay = len(cannot_go_on(view))
-    going = view.running - stay
+    ending, lost = len(cannot_go_on(view)), len(are_lost(view))
+    going, again = view.running - ending, ending - lost
     parts = [f"{counted(going, 'turn')} go{'es' * (going == 1)} on"] if going else []
-    if stay:
+    if again:
         # an agent without a runner of its own ends with the deck, and its turn is queued again
-        parts.append(f"{counted(stay, 'turn')} start{'s' * (stay == 1)} again next time")
+        parts.append(f"{counted(again, 'turn')} start{'s' * (again == 1)} again next time")
+    if lost:
+        words = (
+            "asks next time whether it starts" if lost == 1 else "ask next time whether they start"
+        )
+        parts.append(f"{counted(lost, 'turn')} {words} again")
     if view.queued:
         noun = "" if parts else " turn" + "s" * (view.queued != 1)
         parts.append(f"{view.queued}{noun} wait{'s' * (view.queued == 1)}")

@@ -147,7 +147,7 @@ class NeedsScreen(LiveModal[None]):
     @on(VirtualTable.Opened)
     def action_deal_with(self) -> None:
         need = self._need
-        if need is None:
+        if need is None or self._is_gone():
             return
         if need.blocker is not None:
             self._answer_blocker(need.blocker)
@@ -179,7 +179,15 @@ class NeedsScreen(LiveModal[None]):
     def action_next(self) -> None:
         self.query_one(NeedTable).action_cursor(1)
 
+    def _is_gone(self) -> bool:
+        """Whether what is shown is the past, where nothing can be done; says so."""
+        if self.deck_app.in_past:
+            self._say("this is how it was; esc, and once more, returns to now")
+        return self.deck_app.in_past
+
     def action_release(self) -> None:
+        if self._is_gone():
+            return
         need = self._need
         if need is None or need.hold is None:
             self._say("h releases a hold; this is none")
@@ -188,6 +196,8 @@ class NeedsScreen(LiveModal[None]):
         self.deck_app.carry_out(ReleaseHold(what=need.hold), f"{need.hold} {done}")
 
     def action_retry(self) -> None:
+        if self._is_gone():
+            return
         need = self._need
         turn = None if need is None else self._turn(need)
         task = None if turn is None else self.scene.task_of(turn)

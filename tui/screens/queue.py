@@ -8,7 +8,8 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
-from batchdeck.core.commands import PutHold
+from batchdeck.core.commands import PutHold, Receipt, ReleaseHold
+from batchdeck.core.errors import BatchdeckError
 from batchdeck.core.model.turn import Turn
 from batchdeck.tui.action import Focus, Standpoint
 from batchdeck.tui.present.cells import Tone
@@ -17,6 +18,7 @@ from batchdeck.tui.present.receipts import refused_words
 from batchdeck.tui.screens.acting import bindings_of
 from batchdeck.tui.screens.edit import EditScreen
 from batchdeck.tui.screens.filtering import FilteringScreen
+from batchdeck.tui.screens.live import is_up
 from batchdeck.tui.turn_deeds import is_held
 from batchdeck.tui.widgets.action_bar import ActionBar
 from batchdeck.tui.widgets.headline import Headline
@@ -72,12 +74,27 @@ class QueueScreen(FilteringScreen):
     @work(exclusive=True, group="edit")
     async def edit(self, turn: Turn) -> None:
         """Holds a turn, and opens its text."""
-        app, held = self.deck_app, is_held(turn, self.scene.view)
-        if not held:
-            by = f"{PutHold(what='').by}, {EDITING}"
-            receipt = await app.deck.submit(PutHold(what=f"turn:{turn.id}", by=by))
+        app = self.deck_app
+        try:
+            text = await app.text_of(turn)
+        except BatchdeckError as error:
+            app.say(f"edit: {error.message}", Tone.ALERT)
+            return
+        if is_held(turn, self.scene.view):
+            self._open_text(turn, text, releases=False)
+            return
+        hold = PutHold(what=f"turn:{turn.id}", by=f"{PutHold(what='').by}, {EDITING}")
+
+        def then(receipt: Receipt) -> None:
             if not receipt.accepted:
-                self.say(refused_words(receipt), Tone.ALERT)
-                return
-        text = await app.text_of(turn)
-        app.open(EditScreen(turn.id, self.scene.name_of(turn), text, releases=not held))
+                app.say(refused_words(receipt), Tone.ALERT)
+            elif is_up(self):
+                self._open_text(turn, text, releases=True)
+            else:
+                app.submit(ReleaseHold(what=hold.what), lambda _: None, can_undo=False)
+
+        app.submit(hold, then, can_undo=False)
+
+    def _open_text(self, turn: Turn, text: str, *, releases: bool) -> None:
+        name = self.scene.name_of(turn)
+        self.deck_app.open(EditScreen(turn.id, name, text, releases=releases))
