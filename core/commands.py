@@ -59,6 +59,8 @@ class SetLimit(Command):
     name: str
     value: int | None
     origin: str = "command"
+    explicit: bool = True
+    """See `Limit.explicit`; what takes a change back puts back what it was."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

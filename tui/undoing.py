@@ -97,7 +97,9 @@ def _limit(command: SetLimit, view: DeckView) -> Undo:
     raised = command.value is None or (value is not None and command.value > value)
     if raised:
         words += "; what has started since runs on"
-    return Undo((SetLimit(name=command.name, value=value, origin="undo"),), words)
+    explicit = stored is not None and stored.explicit
+    back = SetLimit(name=command.name, value=value, origin="undo", explicit=explicit)
+    return Undo((back,), words)
 
 
 def _move(command: MoveTurn, view: DeckView) -> Undo | None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
 from batchdeck.core.commands import (
@@ -15,9 +18,13 @@ from batchdeck.core.commands import (
     SetLimit,
     StopTurn,
 )
+from batchdeck.core.model.limit import Limit
+from batchdeck.core.model.spec import TaskSpec
 from batchdeck.core.model.turn import Trigger
 from batchdeck.core.rules.reordering import Where
 from batchdeck.tui.undoing import UndoStack, undo_of
+from tests.support.builders import batch_spec, demo_agent
+from tests.support.puppets import bench
 from tests.support.screen import until, until_shown
 from tests.support.stub_deck import StubDeck, turn, view_of
 from tests.tui.examples import busy_view, shown
@@ -40,6 +47,30 @@ def test_a_limit_gets_its_number_back_and_a_raise_says_that_nothing_is_stopped()
     lowered = undo_of(SetLimit(name="agent:coder", value=0), VIEW)
     assert lowered is not None
     assert lowered.words == "agent coder is 2 again"
+
+
+@pytest.mark.parametrize("explicit", [True, False])
+def test_a_limit_counts_as_set_by_a_person_only_if_it_did_before(explicit: bool) -> None:
+    limits = {"global": Limit("global", 4, explicit=explicit)}
+    undo = undo_of(SetLimit(name="global", value=9), replace(VIEW, limits=limits))
+    assert undo is not None
+    (back,) = undo.commands
+    assert isinstance(back, SetLimit)
+    assert back.explicit is explicit
+
+
+@pytest.mark.anyio
+async def test_a_deck_limit_that_was_set_and_taken_back_was_set_by_nobody(tmp_path: Path) -> None:
+    async with bench(tmp_path) as here:
+        tasks = [TaskSpec(f"T{n}", "a") for n in range(9)]
+        wanted = batch_spec("b", tasks, [demo_agent("a", 9)], limits={"batch:b": 7})
+        raised = SetLimit(name="global", value=9)
+        back = undo_of(raised, here.view)
+        assert back is not None
+        for command in (raised, *back.commands):
+            assert (await here.deck.submit(command)).accepted
+        await here.add(wanted)
+        assert here.view.running == 7
 
 
 def test_a_limit_that_had_none_has_none_again() -> None:

@@ -52,7 +52,14 @@ def set_limit(work: Work, command: SetLimit) -> Receipt:
     name = full_limit_name(work.view, command.name)
     check_limit(work.view, name, command.value)
     before = effective_limit(work.view, name)
-    limit = Limit(name, command.value, command.by, work.now_ms, command.origin, explicit=True)
+    limit = Limit(
+        name,
+        command.value,
+        command.by,
+        work.now_ms,
+        origin=command.origin,
+        explicit=command.explicit,
+    )
     put_limit(work, limit)
     return Receipt(
         accepted=True,
