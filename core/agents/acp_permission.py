@@ -65,7 +65,11 @@ def _scope(call: dict[str, Any], title: str, folder: Path) -> tuple[str, str]:
     paths = [str(place.path) for place in call.get("locations") or ()]
     if kind in _OF_FILES and paths and all(_is_inside(path, folder) for path in paths):
         return f"{kind} in folder", f"{kind} anything in its working folder"
-    whole = [kind, call.get("title"), call.get("raw_input"), _plain(call.get("content"))]
+    arguments = call.get("raw_input")
+    if isinstance(arguments, dict):  # programs word the same call anew each time
+        arguments = {name: value for name, value in arguments.items() if name != "description"}
+    shown = _plain(call.get("content")) if arguments is None else None
+    whole = [kind, call.get("title"), arguments, shown]
     text = json.dumps(whole, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest(), f"exactly this: {title}"
 

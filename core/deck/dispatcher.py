@@ -17,6 +17,7 @@ from batchdeck.core.errors import BatchdeckError
 from batchdeck.core.model.agent import AgentKind
 from batchdeck.core.model.permission import Decision, Permission
 from batchdeck.core.model.turn import AttemptEnd, Trigger, Turn, TurnState
+from batchdeck.core.secrets import Secrets, secrets_of
 
 _log = logging.getLogger(__name__)
 
@@ -39,6 +40,7 @@ class _Job:
     assignment: Assignment
     control: Control
     adopt: bool
+    secrets: Secrets
 
 
 class _Worker:
@@ -133,22 +135,29 @@ class Dispatcher:
         assert self._tasks is not None
         assert turn.attempt is not None
         attempt = turn.attempt
-        control = self._control(turn.id, attempt, told)
+        secrets = secrets_of((assignment.agent,), assignment.environment)
+        control = self._control(turn.id, attempt, secrets, told=told)
         self.in_flight.acquire_on_behalf_of_nowait(control)
         self._controls[turn.id] = control
-        job = _Job(turn, attempt, assignment, control, adopt)
+        job = _Job(turn, attempt, assignment, control, adopt, secrets)
         if self._idle:
             self._idle.pop().take(job)
         else:
             self._tasks.start_soon(self._work, job)
 
-    def _control(self, turn: int, attempt: str, told: bool) -> Control:
+    def _control(self, turn: int, attempt: str, secrets: Secrets, *, told: bool) -> Control:
         def started(process: int | None) -> None:
             if not told:
                 self._post(Started(turn, attempt, process))
 
         async def ask(permission: Permission) -> Decision:
             reply = Reply()
+            permission = replace(
+                permission,
+                question=secrets.hide(permission.question),
+                title=secrets.hide(permission.title),
+                covers=secrets.hide(permission.covers),
+            )
             self._post(Wants(turn, attempt, permission, reply))
             return await reply.wait()
 
@@ -197,8 +206,10 @@ class Dispatcher:
             return Outcome(TurnState.FAILED, error=words, surroundings="agent")
         try:
             if job.adopt:
-                return await adapter.adopt(job.assignment, job.control)
-            return await self._run(job, adapter)
+                outcome = await adapter.adopt(job.assignment, job.control)
+            else:
+                outcome = await self._run(job, adapter)
+            return without_secrets(outcome, job.secrets)
         except BatchdeckError as error:
             return Outcome(TurnState.FAILED, error=error.message)
         except Exception as error:  # noqa: BLE001 - one attempt's fault must not end the others
@@ -223,6 +234,22 @@ class Dispatcher:
             if stuck is not None:
                 return stuck
         return await adapter.run(assignment, control)
+
+
+def without_secrets(outcome: Outcome, secrets: Secrets) -> Outcome:
+    """An outcome in which no value is repeated that only the agent's process may know."""
+    if not secrets:
+        return outcome
+    asked = outcome.question
+    if asked is not None:
+        asked = replace(
+            asked,
+            question=secrets.hide(asked.question),
+            choices=tuple(map(secrets.hide, asked.choices)),
+            default=None if asked.default is None else secrets.hide(asked.default),
+        )
+    error = None if outcome.error is None else secrets.hide(outcome.error)
+    return replace(outcome, text=secrets.hide(outcome.text), error=error, question=asked)
 
 
 def fenced() -> Outcome:

@@ -30,6 +30,7 @@ from batchdeck.core.deck.sweeping import Sweeper
 from batchdeck.core.deck.turns import claim, put_hold
 from batchdeck.core.deck.work import Work
 from batchdeck.core.errors import BatchdeckError, NoSupervisor, StoreError
+from batchdeck.core.model.agent import Agent
 from batchdeck.core.model.budget import TurnSpent
 from batchdeck.core.model.conversation import Message
 from batchdeck.core.model.event import Event
@@ -40,6 +41,7 @@ from batchdeck.core.model.turn import Turn, TurnState
 from batchdeck.core.points import reached
 from batchdeck.core.port import OutputPage
 from batchdeck.core.rules.limits import effective_limit
+from batchdeck.core.secrets import Secrets, secrets_of
 from batchdeck.core.store.connection import Connection
 from batchdeck.core.store.events import event_from
 from batchdeck.core.view import DeckView
@@ -134,7 +136,15 @@ class Engine:
 
     async def output(self, turn: int, start: int = 0, limit: int = 65536) -> OutputPage:
         """See `Deck.output`."""
-        return await self._reader.output(self.memory.state.turns.get(turn), turn, start, limit)
+        state = self.memory.state
+        known = state.turns.get(turn)
+        of = state.agents.values() if known is None else (state.agents.get(known.agent),)
+        secrets = secrets_of(of, self._options.environment)
+        return await self._reader.output(known, turn, start, limit, secrets)
+
+    def secrets_of(self, agent: Agent | None) -> Secrets:
+        """What an agent's process alone may know."""
+        return secrets_of((agent,), self._options.environment)
 
     async def events(self, after: int = 0, limit: int = 1000) -> Sequence[Event]:
         """See `Deck.events`."""

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 
 from batchdeck.core.clock import SystemClock
 from batchdeck.core.deck.lock import Holder, holder
 from batchdeck.core.deck.on_disk import data_version
-from batchdeck.core.deck.reading import read_page
+from batchdeck.core.deck.reading import read_hidden
 from batchdeck.core.deck.restoring import state_from
 from batchdeck.core.deck.results import with_results
 from batchdeck.core.errors import BatchdeckError, NotFound, StoreError
@@ -21,6 +23,7 @@ from batchdeck.core.export.tables import as_csv, as_jsonl
 from batchdeck.core.model.event import Event
 from batchdeck.core.paths import DeckPaths
 from batchdeck.core.port import OutputPage
+from batchdeck.core.secrets import Secrets, secrets_of
 from batchdeck.core.store import rows
 from batchdeck.core.store.connection import read_file
 from batchdeck.core.store.events import read_events
@@ -101,6 +104,11 @@ class Look:
         past = history(self._raw, iter(self.events(0, ENDED_SHOWN)))
         return as_html(list(found), past, SystemClock().now_ms())
 
+    @cached_property
+    def _secrets(self) -> Secrets:
+        """Values that agents' definitions name, as far as they are known here."""
+        return secrets_of(load(self._raw, 0).agents, os.environ)
+
     def output(self, turn: int, start: int, limit: int) -> OutputPage:
         """A piece of a turn's output.
 
@@ -112,9 +120,8 @@ class Look:
             raise NotFound(f"There is no turn #{turn}.")
         ended = row["ended_ms"] is not None
         if row["attempt"] is not None:
-            page = read_page(
-                self._paths.run(row["attempt"]) / attempt_files.OUTPUT, start, limit, ended
-            )
+            path = self._paths.run(row["attempt"]) / attempt_files.OUTPUT
+            page = read_hidden(path, start, limit, ended, self._secrets)
             if page is not None:
                 return page
         found = self._raw.execute(

@@ -59,6 +59,12 @@ async def take_pulses(engine: Engine, paths: DeckPaths) -> None:
         reached("tick")
         agents = {turn.id: view.agents.get(turn.agent) for turn in running}
         pulses = await anyio.to_thread.run_sync(_look, paths, running, agents, known, outputs)
+        pulses = {
+            turn: replace(
+                pulse, last_line=engine.secrets_of(agents.get(turn)).hide(pulse.last_line)
+            )
+            for turn, pulse in pulses.items()
+        }
         if pulses != known:
             known = pulses
             engine.post(Pulses(dict(pulses)))

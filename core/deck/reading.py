@@ -22,6 +22,7 @@ from batchdeck.core.model.event import Event
 from batchdeck.core.model.turn import Turn, TurnState
 from batchdeck.core.paths import DeckPaths
 from batchdeck.core.port import OutputPage
+from batchdeck.core.secrets import NONE, Secrets, masked_page
 from batchdeck.core.store import rows
 from batchdeck.core.store.connection import Connection
 from batchdeck.core.store.events import read_events
@@ -115,8 +116,12 @@ class Reader:
         )
         return rows.turn_from(found[0], {}) if found else None
 
-    async def output(self, turn: Turn | None, turn_id: int, start: int, limit: int) -> OutputPage:
+    async def output(
+        self, turn: Turn | None, turn_id: int, start: int, limit: int, secrets: Secrets = NONE
+    ) -> OutputPage:
         """A piece of the latest attempt's output; of one that left no file, its final text.
+
+        `secrets`: what is hidden in it.
 
         Raises:
             NotFound: no such turn.
@@ -129,7 +134,7 @@ class Reader:
         ended = turn.ended_ms is not None
         if turn.attempt is not None:
             path = self.paths.run(turn.attempt) / attempt_files.OUTPUT
-            page = await anyio.to_thread.run_sync(read_page, path, start, limit, ended)
+            page = await anyio.to_thread.run_sync(read_hidden, path, start, limit, ended, secrets)
             if page is not None:
                 return page
         found = await self._connection.rows(
@@ -240,6 +245,25 @@ def _up_to_hole(file: BinaryIO, begin: int, limit: int) -> bytes:
         hole = begin + limit
     file.seek(begin)
     return file.read(min(limit, hole - begin))
+
+
+def read_hidden(
+    path: Path, start: int, limit: int, ended: bool, secrets: Secrets
+) -> OutputPage | None:
+    """The same without secrets."""
+    try:
+        return masked_page(
+            lambda begin, most: _page(path, begin, most, ended), start, limit, secrets
+        )
+    except FileNotFoundError:
+        return None
+
+
+def _page(path: Path, start: int, limit: int, ended: bool) -> OutputPage:
+    page = read_page(path, start, limit, ended)
+    if page is None:
+        raise FileNotFoundError(path)
+    return page
 
 
 def read_page(path: Path, start: int, limit: int, ended: bool) -> OutputPage | None:

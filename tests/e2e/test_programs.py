@@ -38,6 +38,23 @@ FIXTURES = [
         "response": {"content": "Hello again.", "usage": USAGE},
     },
     {
+        "match": {"userMessage": "use the tool", "hasToolResult": False},
+        "response": {
+            "content": "I shall run it.",
+            "toolCalls": [
+                {
+                    "name": "Bash",
+                    "arguments": json.dumps({"command": "touch made", "description": "make it"}),
+                }
+            ],
+            "usage": USAGE,
+        },
+    },
+    {
+        "match": {"userMessage": "use the tool", "hasToolResult": True},
+        "response": {"content": "It has run.", "usage": USAGE},
+    },
+    {
         "match": {"userMessage": "limit me"},
         "response": {
             "error": {"message": "rate limited", "type": "rate_limit_error"},
@@ -199,3 +216,28 @@ def test_an_acp_agent_answers(place: Place) -> None:
     events = place.results(agent, "say hello")
     (result,) = events[-1]["results"]
     assert (result["status"], result["output"]) == ("DONE", "Hello from the mock.")
+
+
+@pytest.mark.parametrize(("word", "is_made"), [("allow once", True), ("deny", False)])
+def test_a_real_acp_agent_asks_for_a_permission_and_does_as_it_is_told(
+    place: Place, word: str, is_made: bool
+) -> None:
+    place.file(place.agent(kind="acp", command=[needed("claude-code-acp")]), "use the tool")
+    process = subprocess.Popen(
+        [COMMAND, "run", "batch.yaml", "--headless"], cwd=place.folder, stdout=subprocess.PIPE
+    )
+    try:
+        assert process.stdout is not None
+        lines = (line.decode() for line in process.stdout)
+        next(line for line in lines if "asks: " in line)
+        (asked,) = json.loads(place.deck("ask", "list", "--json").stdout)
+        assert "touch made" in asked["question"]
+        assert asked["choices"] == ["allow once", "allow always", "deny"]
+        assert place.deck("ask", "answer", asked["ask"], word).returncode == 0
+        process.communicate(timeout=PATIENCE)
+    finally:
+        process.terminate()
+        process.communicate()
+    assert (place.folder / "home" / "made").exists() is is_made
+    told = place.deck("logs", "T1").stdout
+    assert f"? {word}: " in told
