@@ -2,7 +2,9 @@
 
 It stands alone, as the runner does, and does without `json` and `re`, which take long to load.
 
-    spec.json     argv, env, cwd, cwd_identity [device, inode] or null, stdin (a path or null),
+    spec.json     argv, env (what is our own), handed (names of the agent's other variables, which
+                  may hold secrets: their values come in the runner's environment, and no file has
+                  them), cwd, cwd_identity [device, inode] or null, stdin (a path or null),
                   timeout_seconds (or null), grace_seconds, output_cap
     lock          held by the runner for its whole life
     fenced        made under the lock by a supervisor: this attempt may not begin any more
@@ -21,6 +23,10 @@ import os
 SPEC, LOCK, FENCED, STARTED = "spec.json", "lock", "fenced", "started.json"
 OUTPUT, STOP, EXIT = "output", "stop", "exit.json"
 RUNNER_LOG, SCRATCH = "runner.log", "scratch"
+OWN = "BATCHDECK_"
+"""How the names of our own variables begin."""
+HANDED = "BATCHDECK_HANDED_"
+"""Before the name of a variable on its way to the agent."""
 
 
 def read_json(path: str) -> dict:  # type: ignore[type-arg]

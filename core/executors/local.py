@@ -143,7 +143,7 @@ def _spawn(launch: Launch) -> _Child:
     says, told = os.pipe()
     try:
         reached("spawn.before")
-        pid = _start_runner(launch.run, told)
+        pid = _start_runner(launch, told)
         reached("spawn.after")
     except OSError:
         os.close(says)
@@ -153,9 +153,11 @@ def _spawn(launch: Launch) -> _Child:
     return _Child(pid=pid, says=says)
 
 
-def _start_runner(run: Path, told: int) -> int:
+def _start_runner(launch: Launch, told: int) -> int:
+    run = launch.run
     argv = [sys.executable, "-I", "-S", "-X", "utf8", runner.__file__, str(run)]
     environment = {name: os.environ[name] for name in _FOR_THE_RUNNER if name in os.environ}
+    environment |= handed(launch)
     log = os.open(run / attempt_files.RUNNER_LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     actions = [
         (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
@@ -170,10 +172,17 @@ def _start_runner(run: Path, told: int) -> int:
         os.close(log)
 
 
+def handed(launch: Launch) -> dict[str, str]:
+    """The agent's variables that are not ours, and may be secrets, as the runner's have them."""
+    given = launch.environment.items()
+    return {attempt_files.HANDED + k: v for k, v in given if not k.startswith(attempt_files.OWN)}
+
+
 def _spec(launch: Launch) -> dict[str, object]:
     return {
         "argv": launch.argv,
-        "env": dict(launch.environment),
+        "env": {k: v for k, v in launch.environment.items() if k.startswith(attempt_files.OWN)},
+        "handed": [k for k in launch.environment if not k.startswith(attempt_files.OWN)],
         "cwd": str(launch.folder),
         "cwd_identity": launch.identity,
         "stdin": str(launch.stdin) if launch.stdin else None,

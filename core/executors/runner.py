@@ -144,12 +144,18 @@ class Agent:
             for name in ("HUP", "INT", "QUIT", "PIPE", "XFSZ", "CHLD", "TERM"):
                 signal.signal(getattr(signal, "SIG" + name), signal.SIG_DFL)
             argv = [str(item) for item in self._spec["argv"]]  # type: ignore[attr-defined]
-            os.execve(argv[0], argv, self._spec["env"])  # type: ignore[arg-type]
+            os.execve(argv[0], argv, _environment(self._spec))
         except OSError as error:
             os.write(verdict, b"%d" % (error.errno or errno.EINVAL))
         except BaseException:  # noqa: BLE001 - whatever it is, this copy of the runner must end here
             os.write(verdict, b"%d" % errno.EINVAL)
         os._exit(127)
+
+
+def _environment(spec: Mapping[str, object]) -> dict[str, str]:
+    names: list[str] = spec["handed"]  # type: ignore[assignment]
+    handed = {name: os.environ[files.HANDED + name] for name in names}
+    return {**spec["env"], **handed}  # type: ignore[dict-item]
 
 
 def _open_folder(path: str, identity: object) -> int:

@@ -8,6 +8,7 @@ import shutil
 import signal
 import stat
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -16,7 +17,7 @@ import pytest
 
 from batchdeck.core.executors import attempt_files, process_tree, processes, runner
 from batchdeck.core.executors.executor import Alive, Died, Ended, Evidence, Never, Record
-from batchdeck.core.executors.local import SPAWNS_AT_ONCE, LocalExecutor, _spec
+from batchdeck.core.executors.local import SPAWNS_AT_ONCE, LocalExecutor, _spec, handed
 from batchdeck.core.model.turn import AttemptEnd
 from tests.core.executors.support import launch, left, until
 
@@ -464,7 +465,7 @@ async def test_killing_goes_on_until_nothing_is_left(tmp_path: Path) -> None:
     home = str(Path(runner.__file__).parent)
     command = [sys.executable, "-S", "-c", BLIND, str(given.run), home]
     with anyio.fail_after(20):
-        await anyio.run_process(command)
+        await anyio.run_process(command, env={**os.environ, **handed(given)})
 
     assert record_of(LocalExecutor().evidence(given.run)).code == 0
     assert left(given.run.name) == []
@@ -483,3 +484,16 @@ async def test_a_record_that_was_cut_is_no_record(tmp_path: Path) -> None:
 
 async def test_no_more_processes_are_made_at_once_than_allowed(tmp_path: Path) -> None:
     assert LocalExecutor().spawning.total_tokens == SPAWNS_AT_ONCE
+
+
+async def test_what_an_agent_is_given_of_the_environment_stands_in_no_file(tmp_path: Path) -> None:
+    secret = "sk-0123456789abcdef"
+    code = "import os; print('length', len(os.environ['KEY']), 'HANDED' in str(os.environ))"
+    given = launch(tmp_path, "", argv=(sys.executable, "-c", code))
+    given = replace(given, environment={**given.environment, "KEY": secret})
+    executor = LocalExecutor()
+    await executor.start(given)
+    await executor.wait(given.run)
+    assert (given.run / attempt_files.OUTPUT).read_text() == f"length {len(secret)} False\n"
+    kept = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert not [path for path in kept if secret.encode() in path.read_bytes()]
