@@ -109,7 +109,7 @@ class _Root:
         settings = read_settings(paths.root)
         if opening.dispatch:
             paths.make()
-            log_to(paths.log)
+        log_to(paths.log)
         options = DeckOptions(
             synchronous=settings.synchronous,
             max_parallel_cap=settings.max_parallel_cap,
@@ -148,6 +148,7 @@ class _Root:
     def look(self, paths: DeckPaths) -> Any:
         from batchdeck.core.deck.looking import look
 
+        log_to(paths.log)
         return look(paths)
 
     def holder(self, lock: Any) -> object | None:
@@ -186,15 +187,21 @@ LOG_FILES = 3
 
 
 def log_to(path: Path) -> None:
-    """Sends what the engine has to say to a file that never grows beyond all bounds."""
+    """Sends what the engine has to say to a file that never grows beyond all bounds.
+
+    Where nothing is said, no file is made; said again of another deck, it is about that one.
+    """
     from logging.handlers import RotatingFileHandler
 
+    logger = logging.getLogger("batchdeck")
+    for earlier in tuple(logger.handlers):
+        logger.removeHandler(earlier)
+        earlier.close()
     handler = RotatingFileHandler(
         path, maxBytes=LOG_BYTES, backupCount=LOG_FILES - 1, encoding="utf-8", delay=True
     )
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logging.raiseExceptions = False  # a log that cannot be written is no reason for a traceback
-    logger = logging.getLogger("batchdeck")
     logger.addHandler(handler)
     logger.propagate = False
 

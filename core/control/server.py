@@ -23,8 +23,9 @@ import anyio.abc
 from batchdeck.core.commands import Command, Receipt
 from batchdeck.core.control.http import COMMANDS, VERSION, talk
 from batchdeck.core.control.watching import send_views
-from batchdeck.core.control.wire import LARGEST, answer_document, command_from, page_document
+from batchdeck.core.control.wire import answer_document, command_from, page_document
 from batchdeck.core.errors import BadInput, BatchdeckError
+from batchdeck.core.keeping import LARGEST
 from batchdeck.core.port import Deck
 
 _log = logging.getLogger(__name__)

@@ -36,15 +36,14 @@ from batchdeck.core.commands import (
     StopTurn,
 )
 from batchdeck.core.errors import BadInput
+from batchdeck.core.keeping import refuse_what_cannot_be_kept
 from batchdeck.core.model.gate import Gate, GateName, Holder
 from batchdeck.core.model.turn import TurnState
 from batchdeck.core.port import OutputPage
-from batchdeck.core.text import is_whole
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-LARGEST = 2**53
 _KINDS: Mapping[str, type[Command]] = {
     "send": Send,
     "limit": SetLimit,
@@ -110,7 +109,7 @@ def command_from(document: Any) -> Command:
     kind = _KINDS.get(str(document.get("kind")))
     if kind is None:
         raise BadInput(f"There is no command {document.get('kind')!r}.")
-    _refuse_what_cannot_be_kept(document)
+    refuse_what_cannot_be_kept(document)
     values = {name: value for name, value in document.items() if name != "kind"}
     unknown = sorted(values.keys() - {field.name for field in fields(kind)})
     if unknown:
@@ -126,25 +125,6 @@ def command_from(document: Any) -> Command:
         where = ".".join(str(part) for part in fault["loc"])
         raise BadInput(f"{document['kind']}: {where}: {fault['msg']}.") from None
     return command
-
-
-def _refuse_what_cannot_be_kept(value: Any) -> None:
-    """Numbers beyond SQLite's, and half characters, which no text can have.
-
-    Raises:
-        BadInput: there is one.
-    """
-    if isinstance(value, dict):
-        for name, item in value.items():
-            _refuse_what_cannot_be_kept(name)
-            _refuse_what_cannot_be_kept(item)
-    elif isinstance(value, list):
-        for item in value:
-            _refuse_what_cannot_be_kept(item)
-    elif isinstance(value, int) and abs(value) > LARGEST:
-        raise BadInput(f"{value} is too large a number.")
-    elif isinstance(value, str) and not is_whole(value):
-        raise BadInput("A text has half a character in it (a lone surrogate).")
 
 
 def gate_document(gate: Gate) -> dict[str, Any]:

@@ -30,6 +30,7 @@ from batchdeck.core.deck.sweeping import Sweeper
 from batchdeck.core.deck.turns import claim, put_hold
 from batchdeck.core.deck.work import Work
 from batchdeck.core.errors import BatchdeckError, NoSupervisor, StoreError
+from batchdeck.core.keeping import refuse_what_cannot_be_kept
 from batchdeck.core.model.agent import Agent
 from batchdeck.core.model.budget import TurnSpent
 from batchdeck.core.model.conversation import Message
@@ -107,6 +108,7 @@ class Engine:
         if isinstance(command, Reconcile):
             return await self._reconcile()
         try:
+            refuse_what_cannot_be_kept(command)
             found = await look_up(command, self.memory.state, self._reader)
         except BatchdeckError as error:
             return refusal(error)

@@ -46,6 +46,19 @@ def space(made: Workspace, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         yield space
 
 
+def test_a_fault_without_a_supervisor_is_in_the_log_and_not_on_the_screen(
+    space: Workspace, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(*_: object) -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr("batchdeck.core.deck.engine.look_up", broken)
+    said = invoke("limit", "global=2", code=1)
+    assert "Nothing was changed" in said.err
+    assert "Traceback" not in said.err
+    assert "RuntimeError" in (space.deck / "batchdeck.log").read_text()
+
+
 def task(invoke: Invoke, name: str) -> dict[str, Any]:
     document: dict[str, Any] = invoke("task", "show", name, "--json", code=0).json
     return document

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -29,6 +28,7 @@ from batchdeck.tui.cli import completing
 from batchdeck.tui.cli.context import Context, print_json
 from batchdeck.tui.cli.finding import named_turn
 from batchdeck.tui.cli.showing import json_option
+from batchdeck.tui.cli.standard_input import given_text
 
 
 def who(context: Context) -> str:
@@ -153,7 +153,7 @@ def send(
         click.get_current_context().exit(2)
     command = Send(
         to=to,
-        text=sys.stdin.read() if text == "-" else text,
+        text=given_text(text),
         on_busy=None if on_busy is None else OnBusy(on_busy),
         target=target,
         delivery_id=delivery_id,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 from batchdeck.core.clock import SystemClock
@@ -29,6 +27,7 @@ from batchdeck.tui.cli.context import Context, print_json, print_rows
 from batchdeck.tui.cli.documents import turn_document
 from batchdeck.tui.cli.finding import check_known, needed_turn_number
 from batchdeck.tui.cli.showing import json_option
+from batchdeck.tui.cli.standard_input import given_text
 
 TURN = click.argument("turn", metavar="TURN", shell_complete=completing.turns)
 
@@ -104,7 +103,7 @@ def move(context: Context, turn: str, where: str, as_json: bool) -> None:
 @click.pass_obj
 def edit(context: Context, turn: str, text: str, as_json: bool) -> None:
     """Give TURN another text, at its place; TEXT - reads it from standard input."""
-    words = sys.stdin.read() if text == "-" else text
+    words = given_text(text)
     command = EditTurn(turn=needed_turn_number(turn), text=words, by=who(context))
     carry_out(context, command, offline=True, as_json=as_json)
 

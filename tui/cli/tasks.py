@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 from batchdeck.core.commands import (
@@ -27,6 +25,7 @@ from batchdeck.tui.cli.context import Context, print_json
 from batchdeck.tui.cli.documents import task_document
 from batchdeck.tui.cli.finding import one_task
 from batchdeck.tui.cli.showing import MANY, json_option
+from batchdeck.tui.cli.standard_input import given_text
 
 
 @click.group()
@@ -68,7 +67,7 @@ def add(
     as_json: bool,
 ) -> None:
     """Add one task for AGENT; PROMPT - reads it from standard input."""
-    text = sys.stdin.read() if prompt == "-" else prompt
+    text = given_text(prompt)
     if issue is not None:
         read_issue(issue)
     wanted = TaskSpec(
@@ -166,7 +165,7 @@ def set_status(context: Context, name: str, status: str, as_json: bool) -> None:
 @click.pass_obj
 def block(context: Context, name: str, question: str, as_json: bool) -> None:
     """Keep a task from starting until QUESTION is answered; - reads it from standard input."""
-    text = sys.stdin.read() if question == "-" else question
+    text = given_text(question)
     command = BlockTask(task=name, question=text, by=who(context))
     carry_out(context, command, offline=True, as_json=as_json)
 
@@ -181,7 +180,7 @@ def answer_task(
     context: Context, name: str, text: str | None, blocker: int | None, as_json: bool
 ) -> None:
     """Answer what blocks a task; without ANSWER it is resolved. Then the task is READY again."""
-    answer = sys.stdin.read() if text == "-" else text
+    answer = None if text is None else given_text(text)
     command = AnswerBlocker(task=name, answer=answer, blocker=blocker, by=who(context))
     carry_out(context, command, offline=True, as_json=as_json)
 
