@@ -99,6 +99,7 @@ class _Root:
         from batchdeck.core.agents.demo import DemoAgent
         from batchdeck.core.agents.preparing import Preparation
         from batchdeck.core.batchfile.settings import read_settings
+        from batchdeck.core.batchfile.trust import refuse_tracked_deck
         from batchdeck.core.clock import SystemClock
         from batchdeck.core.deck.opening import open_deck
         from batchdeck.core.deck.options import DeckOptions
@@ -106,6 +107,7 @@ class _Root:
         from batchdeck.core.model.agent import AgentKind
         from batchdeck.core.trackers.choosing import trackers
 
+        refuse_tracked_deck(paths.root)
         settings = read_settings(paths.root)
         if opening.dispatch:
             paths.make()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -14,6 +14,7 @@ from batchdeck.core.batchfile.faults import BatchFileFaults
 from batchdeck.core.batchfile.schema import ConfigBlock, LimitsBlock
 from batchdeck.core.batchfile.settings import CONFIG, DEFAULT_INTERVAL, GUIDES, Settings
 from batchdeck.core.batchfile.source import read_source
+from batchdeck.core.batchfile.trust import distrust, provenance_of
 from batchdeck.core.batchfile.wording import validate
 from batchdeck.core.model.agent import Agent
 from batchdeck.core.model.limit import (
@@ -25,6 +26,8 @@ from batchdeck.core.model.limit import (
 )
 from batchdeck.core.model.task import Status
 from batchdeck.core.paths import absolute
+
+_ELSEWHERE = "Your own config.yaml (~/.config/batchdeck), or a batch file, may name it"
 
 
 def read_layers(deck: Path, user: Path) -> Settings:
@@ -58,6 +61,7 @@ class _Source:
     path: Path
     base: Path
     is_guide: bool = False
+    in_deck: bool = False
 
     def read(self) -> Iterator[_Layer]:
         if not self.path.exists():
@@ -69,6 +73,8 @@ class _Source:
         if self.is_guide and document.broken and not _speaks_of_batch(text):
             return  # another program's front matter is none of our business
         block = _guide(document) if self.is_guide else _config(document)
+        if self.in_deck and not document.broken:
+            _refuse_programs_of_others(document, self.path)
         document.raise_faults()
         if block is not None:
             yield _Layer(self.path.name, block, self.base)
@@ -76,10 +82,22 @@ class _Source:
 
 def _sources(deck: Path, user: Path) -> Iterator[_Source]:
     beside = deck.parent
-    yield _Source(deck / CONFIG, base=beside)
+    yield _Source(deck / CONFIG, base=beside, in_deck=True)
     for name in GUIDES:
         yield _Source(beside / name, base=beside, is_guide=True)
     yield _Source(user, base=user.parent)
+
+
+def _refuse_programs_of_others(document: Document, path: Path) -> None:
+    """A repository's own configuration may set limits, and neither name programs nor take keys."""
+    values = document.values if isinstance(document.values, dict) else {}
+    named = [key for key in ("agents", "tracker") if values.get(key)]
+    if not named:
+        return
+    # a deck's folder is its owner's alone, so whoever may write to the file does not matter
+    reason = distrust(replace(provenance_of(path), writable_by_others=False))
+    for key in named if reason else ():
+        document.fault((key,), f"not taken from this file: {reason}. {_ELSEWHERE}", at_key=True)
 
 
 def _front_matter(text: str) -> tuple[str, int]:

@@ -11,10 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from batchdeck.core.errors import BadInput
 from batchdeck.core.model.agent import Agent
 from batchdeck.core.model.spec import BatchSpec
 
 _GIT_SECONDS = 10
+DATABASE = "deck.db"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +45,12 @@ def judge(spec: BatchSpec, provenance: Provenance) -> Trust:
     """The rule: the user's own, not writable by others, and not tracked by git."""
     shown = tuple(_shown(spec))
     fingerprint = hashlib.sha256(json.dumps(shown).encode()).hexdigest()
-    reason = _reason(provenance)
+    reason = distrust(provenance)
     return Trust(not reason, reason, fingerprint, shown)
 
 
-def _reason(provenance: Provenance) -> str:
+def distrust(provenance: Provenance) -> str:
+    """Why a file is not simply the user's own, in words; empty: it is."""
     if not provenance.is_own:
         return "it belongs to another user"
     if provenance.writable_by_others:
@@ -91,7 +94,23 @@ def provenance_of(path: Path) -> Provenance:
     )
 
 
+def refuse_tracked_deck(deck: Path) -> None:
+    """A deck that came with a repository may hold programs that somebody else wants to run.
+
+    Raises:
+        BadInput: git tracks its database.
+    """
+    database = deck / DATABASE
+    if database.exists() and _is_tracked(database):
+        raise BadInput(
+            f"{database} is tracked by git, so others may have written what it runs. Take it out "
+            f"of git (git rm --cached {DATABASE}), or use another deck (--deck)."
+        )
+
+
 def _is_tracked(path: Path) -> bool:
+    if not any((folder / ".git").exists() for folder in path.parents):
+        return False
     command = ["git", "ls-files", "--error-unmatch", "--", path.name]
     try:
         answer = subprocess.run(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import shutil
+import subprocess
 from collections.abc import Iterator
 from typing import Any
 
@@ -239,3 +240,10 @@ def test_what_was_changed_offline_is_in_force_when_the_deck_is_dispatched_again(
         invoke("task", "status", name, "DONE", code=0)
     ended = space.run("resume", "--headless", code=5)
     assert "docs completed with errors: 4 done · 1 failed" in ended.out
+
+
+def test_a_deck_that_came_with_a_repository_is_not_opened(space: Workspace, invoke: Invoke) -> None:
+    subprocess.run(["git", "init", "-q"], cwd=space.folder, check=True)
+    subprocess.run(["git", "add", "-f", ".batchdeck/deck.db"], cwd=space.folder, check=True)
+    refused = invoke("limit", "global=2", code=2)
+    assert "is tracked by git, so others may have written what it runs" in refused.err

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from batchdeck.core.batchfile.trust import Trust, judge, provenance_of
+from batchdeck.core.batchfile.trust import Trust, distrust, judge, provenance_of
 from batchdeck.core.errors import BadInput
 from batchdeck.core.model.spec import BatchSpec
 from batchdeck.core.text import clean_line
@@ -65,6 +65,8 @@ def _ask(file: Path, reason: str, shown: tuple[str, ...]) -> None:
 
 def _approved(store: Path) -> list[str]:
     try:
+        if distrust(provenance_of(store)):
+            return []
         found = json.loads(store.read_text("utf-8"))
     except (OSError, ValueError):
         return []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -186,3 +187,24 @@ def test_the_faults_of_all_files_are_shown_at_once(project: Path) -> None:
         "attention_limit",
         "ui.colour",
     ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "agents: {coder: {kind: command, command: [./run]}}\n",
+        "tracker: {kind: gitea, base_url: 'https://git.example', token_env: TOKEN}\n",
+    ],
+)
+def test_programs_and_trackers_of_a_repositorys_own_configuration_are_not_taken(
+    project: Path, text: str
+) -> None:
+    deck(project, text)
+    settings(project)
+    subprocess.run(["git", "init", "-q"], cwd=project, check=True)
+    subprocess.run(["git", "add", "-f", ".batchdeck/config.yaml"], cwd=project, check=True)
+
+    with pytest.raises(BatchFileFaults, match="not taken from this file: it is tracked by git"):
+        settings(project)
+    deck(project, "batch: {max_parallel: 6}\n")
+    assert settings(project).max_parallel == Limit("global", 6, origin="config.yaml", explicit=True)
