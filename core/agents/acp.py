@@ -33,6 +33,7 @@ from batchdeck.core.agents.command_line import CannotStart
 from batchdeck.core.agents.dialects.dialect import bounded, session_id
 from batchdeck.core.agents.dialects.limits import usage_limit
 from batchdeck.core.agents.output import EventOutput
+from batchdeck.core.agents.pricing import priced
 from batchdeck.core.executors.executor import Executor, Launch
 from batchdeck.core.model.permission import Decision, Permission
 from batchdeck.core.model.turn import AttemptEnd, TurnState
@@ -72,7 +73,8 @@ class AcpAgent:
         try:
             output = await anyio.to_thread.run_sync(EventOutput, assignment.run)
             talk = _Talk(assignment, control, launch.folder, process, Report(output))
-            return await talk.to_the_end(self._handshake_seconds)
+            outcome = await talk.to_the_end(self._handshake_seconds)
+            return priced(outcome, assignment.agent)
         finally:
             with anyio.CancelScope(shield=True):
                 if talk is not None:

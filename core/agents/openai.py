@@ -22,6 +22,7 @@ from batchdeck.core.agents.adapter import Assignment, Control, Outcome
 from batchdeck.core.agents.chat_stream import Answer, ServerSaid, error_in, events_of, take_in
 from batchdeck.core.agents.dialects.limits import limit_from
 from batchdeck.core.agents.output import EventOutput
+from batchdeck.core.agents.pricing import priced
 from batchdeck.core.model.account import UsageLimit
 from batchdeck.core.model.agent import Agent
 from batchdeck.core.model.turn import AttemptEnd, TurnState
@@ -188,14 +189,7 @@ def _answered(agent: Agent, answer: Answer) -> Outcome:
         return _outcome(TurnState.INCOMPLETE, answer, "the stream ended before the answer did")
     if answer.finish == "length":
         return _outcome(TurnState.INCOMPLETE, answer, "the model's length limit cut the answer")
-    cost = None
-    known = None not in (answer.tokens_in, answer.tokens_out, agent.price_input, agent.price_output)
-    if known:
-        cost = (
-            (answer.tokens_in or 0) * (agent.price_input or 0)
-            + (answer.tokens_out or 0) * (agent.price_output or 0)
-        ) / 1e6
-    return _outcome(TurnState.SUCCEEDED, answer, None, exit_code=0, cost=cost)
+    return priced(_outcome(TurnState.SUCCEEDED, answer, None, exit_code=0), agent)
 
 
 def _failed(words: str, answer: Answer) -> Outcome:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from batchdeck.core.agents.adapter import Assignment, Outcome
 from batchdeck.core.agents.dialects.registry import Reading
+from batchdeck.core.agents.pricing import priced
 from batchdeck.core.agents.question import NoQuestion, read_question
 from batchdeck.core.executors import attempt_files
 from batchdeck.core.executors.executor import (
@@ -57,10 +58,16 @@ class Settling:
             return self._exited(0)  # it had said its last word, and was ended because it stayed
         if record.end is AttemptEnd.TIMED_OUT:
             return self._timed_out(so_far)
-        return _stopped(record.code, so_far.text, so_far.session)
+        used = priced(so_far, self.assignment.agent)
+        return replace(
+            _stopped(record.code, so_far.text, so_far.session),
+            tokens_in=used.tokens_in,
+            tokens_out=used.tokens_out,
+            cost=used.cost,
+        )
 
     def _exited(self, code: int) -> Outcome:
-        outcome = self._priced(self.reading.outcome(code))
+        outcome = priced(self.reading.outcome(code), self.assignment.agent)
         try:
             question = read_question(self.assignment.run / "ask")
         except NoQuestion as words:
@@ -76,7 +83,7 @@ class Settling:
     def _timed_out(self, so_far: Outcome) -> Outcome:
         seconds = self.assignment.agent.timeout_seconds or 0
         return replace(
-            so_far,
+            priced(so_far, self.assignment.agent),
             state=TurnState.FAILED,
             end=AttemptEnd.TIMED_OUT,
             limited=None,
@@ -132,16 +139,6 @@ class Settling:
         except OSError as error:
             return str(error.strerror)
         return one_line(decode(log[-400:]).strip().rpartition("\n")[2])
-
-    def _priced(self, outcome: Outcome) -> Outcome:
-        """With the cost worked out from the agent's prices, where the program named none."""
-        agent = self.assignment.agent
-        if outcome.cost is not None or agent.price_input is None or agent.price_output is None:
-            return outcome
-        if outcome.tokens_in is None or outcome.tokens_out is None:
-            return outcome
-        millionths = outcome.tokens_in * agent.price_input + outcome.tokens_out * agent.price_output
-        return replace(outcome, cost=millionths / 1_000_000)
 
 
 def _stopped(code: int | None, text: str, session: str | None = None) -> Outcome:

@@ -189,3 +189,8 @@ async def test_a_long_message_is_taken_or_dropped_and_the_next_ones_count(
 async def test_a_method_that_nobody_knows_is_refused_at_once(tmp_path: Path) -> None:
     outcome = await outcome_of(assignment(tmp_path, "unheard"))
     assert outcome.text == "-32601"
+
+
+async def test_tokens_have_a_price_where_the_agent_names_no_cost(tmp_path: Path) -> None:
+    outcome = await outcome_of(assignment(tmp_path, "say hello", price_input=1.0, price_output=2.0))
+    assert outcome.cost == pytest.approx(20e-6)

@@ -512,3 +512,27 @@ async def test_many_agents_run_at_once(tmp_path: Path) -> None:
             tasks.start_soon(run, number)
 
     assert sorted(outcomes, key=int) == [str(number) for number in range(12)]
+
+
+async def test_what_was_used_until_a_stop_or_a_time_limit_counts(tmp_path: Path) -> None:
+    used = {"reason": "tool-calls", "tokens": {"input": 100, "output": 5}, "cost": 0.5}
+    event = json.dumps({"type": "step_finish", "part": used})
+    ready = tmp_path / "ready"
+    prompt = f"say='{event}' touch={ready} sleep=600"
+    agent, (reach, _) = CommandAgent(LocalExecutor()), watched()
+    outcomes = []
+
+    async def run() -> None:
+        given = assignment(tmp_path, command_agent(output="opencode-json"), prompt)
+        outcomes.append(await agent.run(given, reach))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(run)
+        await anyio.to_thread.run_sync(until, ready.exists)
+        reach.stop.set()
+    limited = command_agent(output="opencode-json", timeout_seconds=1.0)
+    outcomes.append(await outcome_of(assignment(tmp_path, limited, prompt)))
+    assert [(o.end, o.tokens_in, o.tokens_out, o.cost) for o in outcomes] == [
+        (AttemptEnd.STOPPED, 100, 5, 0.5),
+        (AttemptEnd.TIMED_OUT, 100, 5, 0.5),
+    ]
