@@ -49,7 +49,7 @@ import pathlib, runpy, sys, importlib, batchdeck.core
 root = pathlib.Path(batchdeck.core.__file__).parent
 for path in sorted(root.rglob("*.py")):
     parts = path.relative_to(root).with_suffix("").parts
-    if "_package" in parts or parts[-1] in ("client", "remote", "openai", "asking", "forge"):
+    if "_package" in parts or parts[-1] in ("client", "remote", "openai", "chat_stream", "asking", "forge"):
         continue
     if parts[-1] != "__init__":
         importlib.import_module(".".join(("batchdeck.core", *parts)))
