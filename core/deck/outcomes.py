@@ -12,7 +12,7 @@ from batchdeck.core.deck.permitting import close_live
 from batchdeck.core.deck.restoring import sync_holds
 from batchdeck.core.deck.spending import spend
 from batchdeck.core.deck.stepping import take_answer
-from batchdeck.core.deck.tasks import STOPPED_BY, decide_task
+from batchdeck.core.deck.tasks import decide_task
 from batchdeck.core.deck.turns import put_hold, refresh_next, requeue
 from batchdeck.core.deck.work import Work
 from batchdeck.core.model.ask import Ask, AskState
@@ -25,6 +25,8 @@ from batchdeck.core.store import changes as sql
 
 _NO_END = frozenset({TurnState.LOST, TurnState.QUEUED, TurnState.WAITING})
 """What a turn that is being stopped does not come to: it is over."""
+SOMEBODY = "operator"
+"""Who stopped what no recorded command stopped."""
 _STOPPED = frozenset({TurnState.CANCELLED, TurnState.SUPERSEDED})
 
 
@@ -137,6 +139,7 @@ def finish(work: Work, turn: Turn, outcome: Outcome) -> Turn:
         ended_ms=work.now_ms,
         exit_code=outcome.exit_code,
         error=turn.error if turn.error and outcome.state in _STOPPED else outcome.error,
+        stopped_by=_stopper(turn, outcome),
     )
     work.put_turn(final)
     if outcome.text:
@@ -145,20 +148,36 @@ def finish(work: Work, turn: Turn, outcome: Outcome) -> Turn:
     return final
 
 
+def _stopper(turn: Turn, outcome: Outcome) -> str | None:
+    """The person who ended it.
+
+    A stop that could not be recorded, for the file was locked, was a person's all the same: what it
+    ended must not start again by itself.
+    """
+    unrecorded = outcome.state is TurnState.CANCELLED and turn.state is TurnState.RUNNING
+    return SOMEBODY if unrecorded else turn.stopped_by
+
+
 def _done_elsewhere(work: Work, turn: Turn) -> bool:
     if turn.task is None or turn.trigger not in DECIDES_TASK:
         return False
     return work.state.tasks[turn.task].status in COMPLETED
 
 
-def end_waiting(work: Work, turn: Turn, state: TurnState, error: str | None = None) -> Turn:
+def end_waiting(
+    work: Work,
+    turn: Turn,
+    state: TurnState,
+    error: str | None = None,
+    stopped_by: str | None = None,
+) -> Turn:
     """A turn that waited for a person, or in the queue, comes to its end."""
     if turn.state is TurnState.WAITING:
         work.scheduler.vacate(turn)
         _close_asks(work, turn)
     else:
         work.scheduler.remove(turn.id)
-    final = evolve(turn, state=state, ended_ms=work.now_ms, error=error)
+    final = evolve(turn, state=state, ended_ms=work.now_ms, error=error, stopped_by=stopped_by)
     work.put_turn(final)
     _after_end(work, final)
     return final
@@ -184,13 +203,18 @@ def _after_end(work: Work, turn: Turn) -> None:
 
 
 def stop_turn(work: Work, turn: Turn, by: str, why: str = "") -> Turn:
-    """Cancels a queued or waiting turn, or has a running one ended."""
+    """Cancels a queued or waiting turn, or has a running one ended.
+
+    `why`: what happened elsewhere and ends it; without it a person wants it ended.
+    """
+    person = None if why else by
     if turn.state in (TurnState.QUEUED, TurnState.WAITING):
-        return end_waiting(work, turn, TurnState.CANCELLED, why or f"cancelled by {by}")
+        words = why or f"cancelled by {by}"
+        return end_waiting(work, turn, TurnState.CANCELLED, words, person)
     if turn.state is TurnState.STOPPING:
         return turn
-    close_live(work, turn)
-    stopping = evolve(turn, state=TurnState.STOPPING, error=why or f"{STOPPED_BY}{by}")
+    words = why or f"stopped by {by}"
+    stopping = evolve(turn, state=TurnState.STOPPING, error=words, stopped_by=person)
     work.put_turn(stopping)
     work.stops.append(turn.id)
     return stopping

@@ -14,13 +14,10 @@ from batchdeck.core.deck.work import Work
 from batchdeck.core.model.batch import Batch, BatchState, OnError
 from batchdeck.core.model.evolving import evolve
 from batchdeck.core.model.folder import Folder
-from batchdeck.core.model.task import ADMISSIBLE, COMPLETED, SETTLED, Status, Task
+from batchdeck.core.model.task import ADMISSIBLE, COMPLETED, SETTLED, Because, Status, Task
 from batchdeck.core.model.turn import DECIDES_TASK, Trigger, Turn, TurnState
 
 LONGEST_BACKOFF_SECONDS = 300
-
-STOPPED_BY = "stopped by "
-"""How the error of a turn begins that a person stopped."""
 
 _FAILURES = frozenset({TurnState.FAILED, TurnState.INCOMPLETE})
 
@@ -45,7 +42,8 @@ def decide_task(work: Work, turn: Turn, task: Task) -> None:
     elif turn.state is TurnState.CANCELLED and turn.started_ms is not None:
         _set_back(work, turn, task)
     elif turn.state is TurnState.CANCELLED:
-        fail_task(work, task, turn.error or "cancelled", turn)
+        because = None if turn.stopped_by is None else Because.CANCELLED
+        fail_task(work, task, turn.error or "cancelled", turn, because)
     finish_batch(work, task.batch)
 
 
@@ -67,7 +65,9 @@ def _set_back(work: Work, turn: Turn, task: Task) -> None:
     if task.status in SETTLED:
         return
     task = work.set_status(task.id, Status.READY, turn=turn.id, error=turn.error)
-    again = queue_again(work, turn, trigger=Trigger.TASK, lane=Status.READY, held_by=_stopper(turn))
+    again = queue_again(
+        work, turn, trigger=Trigger.TASK, lane=Status.READY, held_by=turn.stopped_by
+    )
     _is_its_latest(work, task, again)
 
 
@@ -76,12 +76,6 @@ def _is_its_latest(work: Work, task: Task, turn: Turn) -> None:
     if task.step:
         work.repeat_step(turn)
     work.put_task(evolve(work.state.tasks[task.id], turn=turn.id))
-
-
-def _stopper(turn: Turn) -> str | None:
-    """Who stopped a turn; None: it was ended because of what happened elsewhere."""
-    said = turn.error or STOPPED_BY
-    return said.removeprefix(STOPPED_BY) or "operator" if said.startswith(STOPPED_BY) else None
 
 
 def _fail_attempt(work: Work, turn: Turn, task: Task) -> None:
@@ -106,21 +100,36 @@ def backoff_ms(attempts: int) -> int:
     return int(seconds * 1000 * random.uniform(0.75, 1.0))
 
 
-def fail_task(work: Work, task: Task, error: str, turn: Turn | None = None) -> None:
+def fail_task(
+    work: Work,
+    task: Task,
+    error: str,
+    turn: Turn | None = None,
+    because: Because | None = None,
+) -> None:
     """The task has failed for good; those that need it fail with it, and `on_error` acts."""
     number = None if turn is None else turn.id
     if task.status in COMPLETED:
         return
-    task = work.set_status(task.id, Status.FAILED, turn=number, error=error)
+    task = work.set_status(task.id, Status.FAILED, turn=number, error=error, because=because)
     _fail_children(work, task)
     batch = work.state.batches[task.batch]
     if batch.on_error is OnError.FAIL and not batch.stopped_admitting:
         _stop_admitting(work, batch)
 
 
-def dependency_error(parent: Task) -> str:
-    """The error of a task that fails without a turn because of another; also recognises it."""
+def fail_with(work: Work, task: Task, parent: Task) -> None:
+    """A task that is new fails because one that it needs has failed."""
+    fail_task(work, task, _needs(parent), because=Because.DEPENDENCY)
+
+
+def _needs(parent: Task) -> str:
+    """Why a task has failed that needs another, in words."""
     return f"dependency {parent.key} failed"
+
+
+def _failed_with_another(task: Task) -> bool:
+    return task.status is Status.FAILED and task.because is Because.DEPENDENCY
 
 
 def _fail_children(work: Work, parent: Task) -> None:
@@ -133,9 +142,12 @@ def _fail_children(work: Work, parent: Task) -> None:
             waiting = queued_turns(work, child)
             if child.status in COMPLETED or (child.status is Status.FAILED and not waiting):
                 continue
-            child = work.set_status(child.id, Status.FAILED, error=dependency_error(parent))
+            words = _needs(parent)
+            child = work.set_status(
+                child.id, Status.FAILED, error=words, because=Because.DEPENDENCY
+            )
             for turn in waiting:
-                drop_queued(work, turn, dependency_error(parent))
+                drop_queued(work, turn, words)
             failed.append(child)
 
 
@@ -164,7 +176,7 @@ def complete_task(work: Work, parent: Task) -> None:
     """Those that need the task may go on; those that failed only because of it are READY again."""
     for child_id in work.state.children.get(parent.id, ()):
         child = work.state.tasks[child_id]
-        if child.status is Status.FAILED and child.error == dependency_error(parent):
+        if _failed_with_another(child):
             _bring_back(work, child)
     refresh_children(work, parent)
 
@@ -189,7 +201,7 @@ def _bring_back(work: Work, task: Task) -> None:
         needed = [work.state.tasks[parent] for parent in task.depends_on]
         failed = [parent for parent in needed if parent.status is Status.FAILED]
         if failed:
-            work.put_task(evolve(task, error=dependency_error(failed[0])))
+            work.put_task(evolve(task, error=_needs(failed[0])))
             continue
         if task.agent not in work.state.agents:
             work.put_task(evolve(task, error=f"agent {task.agent} was removed"))
@@ -199,7 +211,7 @@ def _bring_back(work: Work, task: Task) -> None:
             begin_task(work, task)
         for child_id in work.state.children.get(task.id, ()):
             child = work.state.tasks[child_id]
-            if child.status is Status.FAILED and child.error == dependency_error(task):
+            if _failed_with_another(child):
                 back.append(child.id)
 
 

@@ -17,7 +17,7 @@ from batchdeck.core.model.blocker import Blocker, BlockerState
 from batchdeck.core.model.conversation import Conversation, Role
 from batchdeck.core.model.evolving import evolve
 from batchdeck.core.model.folder import Folder
-from batchdeck.core.model.task import COMPLETED, Status, Task
+from batchdeck.core.model.task import COMPLETED, Because, Status, Task
 from batchdeck.core.model.turn import DECIDES_TASK, Turn, TurnState
 from batchdeck.core.store import changes as sql
 from batchdeck.core.store.batch_rows import batch_values
@@ -156,6 +156,7 @@ class Work:
         *,
         turn: int | None = None,
         error: str | None = None,
+        because: Because | None = None,
         by: str | None = None,
     ) -> Task:
         """Moves a task, and lets its queued turns know."""
@@ -165,6 +166,7 @@ class Work:
             status=status,
             turn=before.turn if turn is None else turn,
             error=error,
+            because=because,
             updated_ms=self.now_ms,
         )
         self.put_task(task)
@@ -329,7 +331,15 @@ class Work:
             task = self.state.tasks[task_id]
             self.changes.add(
                 sql.UPDATE_TASK,
-                (str(task.status), task.turn, task.attempts, task.error, task.updated_ms, task.id),
+                (
+                    str(task.status),
+                    task.turn,
+                    task.attempts,
+                    task.error,
+                    plain(task.because),
+                    task.updated_ms,
+                    task.id,
+                ),
             )
         for name in self._spent:
             self.changes.add(sql.SAVE_SPENT, (name, *astuple(self.state.spent[name])))
@@ -367,6 +377,7 @@ class Work:
                 turn.ended_ms,
                 turn.exit_code,
                 turn.error,
+                turn.stopped_by,
                 turn.title,
                 turn.agent,
                 turn.batch,

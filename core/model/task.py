@@ -20,6 +20,15 @@ class Status(StrEnum):
     MERGED = "MERGED"
 
 
+class Because(StrEnum):
+    """Why a task has FAILED that did not fail itself."""
+
+    DEPENDENCY = "dependency"
+    """One that it needs has failed."""
+    CANCELLED = "cancelled"
+    """A person ended it before it began, or while it waited."""
+
+
 ADMISSIBLE = frozenset({Status.READY, Status.IN_PROGRESS})
 """Statuses whose tasks may be started."""
 
@@ -95,6 +104,7 @@ class Task:
     attempts: int = 0
     """Attempts that count against `max_attempts`."""
     error: str | None = None
+    because: Because | None = None
     updated_ms: int = 0
     index: int | None = None
     """Its item's place in the foreach, from 0; None: a task of its own."""

@@ -133,6 +133,8 @@ class Turn:
     ended_ms: int | None = None
     exit_code: int | None = None
     error: str | None = None
+    stopped_by: str | None = None
+    """The person who ended it; None: it came to its end, or what happened elsewhere ended it."""
     title: str = ""
     """One clean line: the task's title or the message's beginning."""
 

@@ -68,15 +68,16 @@ MOVE_TASK = "UPDATE tasks SET batch = ?, position = ? WHERE id = ?"
 INSERT_DEPENDENCY = "INSERT OR IGNORE INTO dependencies (task, needs) VALUES (?, ?)"
 DROP_DEPENDENCIES = "DELETE FROM dependencies WHERE task = ?"
 UPDATE_TASK = (
-    "UPDATE tasks SET status = ?, turn = ?, attempts = ?, error = ?, updated_ms = ? WHERE id = ?"
+    "UPDATE tasks SET status = ?, turn = ?, attempts = ?, error = ?, because = ?, updated_ms = ? "
+    "WHERE id = ?"
 )
 INSERT_TURN = _insert("turns", TURN_COLUMNS)
 UPDATE_TURN = (
     "UPDATE turns SET state = ?, priority = ?, position = ?, folder = ?, lane = ?, "
     "not_before_ms = ?, held_by = ?, authorised = ?, forced = ?, forced_by = ?, attempt = ?, "
     "attempts = ?, "
-    "started_ms = ?, ended_ms = ?, exit_code = ?, error = ?, title = ?, agent = ?, batch = ?, "
-    "target = ? WHERE id = ? AND state = ?"
+    "started_ms = ?, ended_ms = ?, exit_code = ?, error = ?, stopped_by = ?, title = ?, "
+    "agent = ?, batch = ?, target = ? WHERE id = ? AND state = ?"
 )
 CLAIM = """
 UPDATE turns SET state = 1, attempt = json_extract(claim.value, '$[1]'),

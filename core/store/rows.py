@@ -17,7 +17,7 @@ from batchdeck.core.model.evolving import maker
 from batchdeck.core.model.folder import Folder
 from batchdeck.core.model.hold import Hold
 from batchdeck.core.model.limit import Limit
-from batchdeck.core.model.task import Status, Task
+from batchdeck.core.model.task import Because, Status, Task
 from batchdeck.core.model.turn import Trigger, Turn, TurnState
 
 # -- turns
@@ -25,7 +25,7 @@ from batchdeck.core.model.turn import Trigger, Turn, TurnState
 TURN_COLUMNS = (
     "id agent conversation trigger position state priority task batch target folder lane "
     "not_before_ms held_by authorised forced forced_by attempt attempts queued_ms started_ms "
-    "ended_ms exit_code error title"
+    "ended_ms exit_code error title stopped_by"
 ).split()
 
 STATE_CODES: dict[TurnState, int] = {
@@ -44,6 +44,7 @@ STATE_CODES: dict[TurnState, int] = {
 _STATES = {code: state for state, code in STATE_CODES.items()}
 _TRIGGERS = {str(trigger): trigger for trigger in Trigger}
 _STATUSES = {str(status): status for status in Status}
+_REASONS: dict[str | None, Because | None] = {None: None, **{str(one): one for one in Because}}
 
 SELECT_TURNS = f"SELECT {', '.join(TURN_COLUMNS)} FROM turns"
 
@@ -86,6 +87,7 @@ def turn_values(turn: Turn, folder: int | None) -> tuple[Any, ...]:
         turn.exit_code,
         turn.error,
         turn.title,
+        turn.stopped_by,
     )
 
 
@@ -121,6 +123,7 @@ def turn_from(row: Sequence[Any], folders: Mapping[int, Folder]) -> Turn:
         exit_code,
         error,
         title,
+        stopped_by,
     ) = row
     return Turn(
         id=row_id,
@@ -147,6 +150,7 @@ def turn_from(row: Sequence[Any], folders: Mapping[int, Folder]) -> Turn:
         ended_ms=ended_ms,
         exit_code=exit_code,
         error=error,
+        stopped_by=stopped_by,
         title=title,
     )
 
@@ -155,12 +159,13 @@ def turn_from(row: Sequence[Any], folders: Mapping[int, Folder]) -> Turn:
 
 TASK_COLUMNS = (
     "id key batch title agent prompt status conversation position priority target folder issue "
-    "turn attempts error fingerprint updated_ms item_index step item barrier"
+    "turn attempts error because fingerprint updated_ms item_index step item barrier"
 ).split()
 
 SELECT_TASKS = (
     "SELECT id, key, batch, title, agent, status, conversation, position, priority, target, "
-    "folder, issue, turn, attempts, error, updated_ms, item_index, step, item, barrier FROM tasks"
+    "folder, issue, turn, attempts, error, because, updated_ms, item_index, step, item, barrier "
+    "FROM tasks"
 )
 
 
@@ -183,6 +188,7 @@ def task_values(task: Task, prompt: str, fingerprint: str) -> tuple[Any, ...]:
         task.turn,
         task.attempts,
         task.error,
+        plain(task.because),
         fingerprint,
         task.updated_ms,
         task.index,
@@ -199,9 +205,11 @@ def task_from(row: Sequence[Any], depends_on: tuple[int, ...]) -> Task:
         _STATUSES[row[5]],
         *row[6:12],
         depends_on,
-        *row[12:19],
+        *row[12:15],
+        _REASONS[row[15]],
+        *row[16:20],
         "",  # what it wrote is read apart
-        bool(row[19]),
+        bool(row[20]),
     )
 
 

@@ -57,7 +57,7 @@ class Puppets:
             self._tell()
         if outcome:
             return outcome[0]
-        return Outcome(TurnState.CANCELLED, AttemptEnd.STOPPED, exit_code=-15)
+        return Outcome(TurnState.CANCELLED, AttemptEnd.STOPPED, exit_code=-15, error="stopped")
 
     async def adopt(self, assignment: Assignment, control: Control) -> Outcome:
         return await self.run(assignment, control)

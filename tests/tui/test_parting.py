@@ -6,7 +6,7 @@ import pytest
 
 from batchdeck.core.model.agent import AgentKind
 from batchdeck.core.model.batch import BatchState
-from batchdeck.core.model.task import Status
+from batchdeck.core.model.task import Because, Status
 from batchdeck.core.model.turn import TurnState
 from batchdeck.core.view import DeckView
 from batchdeck.tui.present.parting import parting_lines
@@ -50,7 +50,7 @@ def test_a_batch_that_has_ended_names_its_failures_and_where_to_read_them() -> N
     tasks = [
         task(1, Status.DONE, batch="long"),
         task(2, Status.FAILED, error="exit 2", batch="long"),
-        task(3, Status.FAILED, error="cancelled by op", batch="long"),
+        task(3, Status.FAILED, because=Because.CANCELLED, batch="long"),
     ]
     ended = batch("long", state=BatchState.COMPLETED_WITH_ERRORS)
     view = view_of([], tasks, [agent()], [ended])

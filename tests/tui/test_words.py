@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from batchdeck.core.model.event import Event
 from batchdeck.core.model.gate import Gate, GateName, Holder
 from batchdeck.core.model.hold import OURSELVES, Hold
-from batchdeck.core.model.task import Status
+from batchdeck.core.model.task import Because, Status
 from batchdeck.core.model.turn import TurnState
 from batchdeck.core.view import AgentTally, Pulse
 from batchdeck.tui.present.activity import activity_bar
@@ -210,7 +210,7 @@ def test_the_headline_holds_everything_where_there_is_room() -> None:
 def test_the_headline_counts_what_failed_apart_from_what_was_cancelled() -> None:
     tasks = [task(n, Status.DONE) for n in range(58)]
     tasks += [task(100, Status.FAILED, error="exit 2"), task(101, Status.FAILED, error="exit 1")]
-    tasks += [task(102, Status.FAILED, error="cancelled by op")]
+    tasks += [task(102, Status.FAILED, because=Because.CANCELLED)]
     view = view_of([], tasks, [agent()], [batch("docs")])
     for width in (80, 120):
         text = "".join(cell.text for cell in headline(view, NOW_MS, width))
@@ -220,7 +220,7 @@ def test_the_headline_counts_what_failed_apart_from_what_was_cancelled() -> None
 
 def test_a_deck_that_was_retried_loses_the_count_of_what_was_cancelled() -> None:
     counting = EndedTasks()
-    failed = task(1, Status.FAILED, error="cancelled by op")
+    failed = task(1, Status.FAILED, because=Because.CANCELLED)
     before = view_of([], [failed, task(2, Status.DONE)], [agent()], [batch("docs")])
     assert counting.of(before, ["docs"]) == Ended(done=1, failed=0, cancelled=1, total=2)
     after = view_of([], [task(1), task(2, Status.DONE)], [agent()], [batch("docs")])

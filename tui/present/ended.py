@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from batchdeck.core.difference import changed_tasks
-from batchdeck.core.model.task import COMPLETED, Status, Task
+from batchdeck.core.model.task import COMPLETED, Because, Status, Task
 from batchdeck.core.view import DeckView
 
 
@@ -30,7 +30,7 @@ class Ended(NamedTuple):
 
 def is_cancelled(task: Task) -> bool:
     """Whether a person ended it, so that it counts as FAILED without having failed."""
-    return task.status is Status.FAILED and (task.error or "").startswith("cancelled")
+    return task.status is Status.FAILED and task.because is Because.CANCELLED
 
 
 class EndedTasks:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from batchdeck.core.commands import AddTask, Receipt
 from batchdeck.core.deck.handling.receiving import note_delivery, received
-from batchdeck.core.deck.tasks import begin_task, fail_task
+from batchdeck.core.deck.tasks import begin_task, fail_with
 from batchdeck.core.deck.work import Work
 from batchdeck.core.errors import BadInput, NotFound, Refused
 from batchdeck.core.model.batch import INBOX, Batch, BatchState
@@ -77,7 +77,7 @@ def begin_new(work: Work, task: Task, places: Places) -> None:
         None,
     )
     if from_parent is not None:
-        fail_task(work, task, f"dependency {from_parent.key} failed")
+        fail_with(work, task, from_parent)
         return
     begin_task(work, task, folder=folder_of(work, task, places))
 

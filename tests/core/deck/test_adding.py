@@ -13,13 +13,15 @@ from batchdeck.core.commands import (
     OnBusy,
     ReleaseHold,
     RemoveAgent,
+    RetryTask,
     Send,
     SetLimit,
 )
 from batchdeck.core.control.wire import command_document, command_from
 from batchdeck.core.model.batch import BatchState
 from batchdeck.core.model.spec import TaskSpec
-from batchdeck.core.model.task import Status
+from batchdeck.core.model.task import Because, Status
+from batchdeck.core.model.turn import TurnState
 from tests.support.builders import batch_spec, demo_agent
 from tests.support.puppets import bench
 
@@ -161,3 +163,20 @@ async def test_a_task_that_no_command_could_name_is_refused(tmp_path: Path, key:
         await here.add(batch_spec("b", [TaskSpec("T1", "a")], [demo_agent("a", 1)]))
         refused = await here.deck.submit(AddTask(task=TaskSpec(key, "a")))
         assert "cannot be a task's id" in refused.message
+
+
+async def test_a_task_that_is_added_below_a_failed_one_fails_and_comes_back_with_it(
+    tmp_path: Path,
+) -> None:
+    async with bench(tmp_path) as here:
+        await here.add(batch_spec("b", [TaskSpec("T1", "a")], [demo_agent("a")]))
+        await here.end(1, TurnState.FAILED)
+        tasks = [TaskSpec("T1", "a"), TaskSpec("T2", "a", depends_on=("T1",))]
+        await here.add(batch_spec("b", tasks, [demo_agent("a")]))
+        assert here.view.tasks[2].because is Because.DEPENDENCY
+        assert here.view.tasks[2].error == "dependency T1 failed"
+        retried = await here.deck.submit(RetryTask(task="b/T1"))
+        await here.end(retried.turn)
+        view = await here.until(lambda view: view.live)
+        assert view.turns[view.live[0]].task == 2
+        assert view.tasks[2].because is None

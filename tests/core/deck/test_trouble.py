@@ -116,6 +116,7 @@ async def test_a_stop_stops_now_and_is_recorded_later(tmp_path: Path) -> None:
             await here.puppets.until_stopped(1)
         await here.until(lambda view: view.turns[1].state is TurnState.CANCELLED)
         assert here.view.tasks[1].status is Status.READY
+        assert here.view.turns[here.view.tasks[1].turn].held_by == "operator"
 
 
 async def test_leaving_while_it_is_locked_is_quick_and_settled_next_time(tmp_path: Path) -> None:

@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 
 from batchdeck.core.deck.restoring import state_from
+from batchdeck.core.model.task import Because
 from batchdeck.core.store import migrate as migrating
 from batchdeck.core.store.load import load
 from batchdeck.core.store.migrate import migrate, migrations, statements, version
 
 NEWEST = migrations()[-1].number
+REASONS_SINCE = 7
 SPENT_SINCE = 5
 """The schema that adds up what earlier attempts used."""
 EARLIER = range(1, NEWEST)
@@ -80,6 +82,20 @@ def test_it_has_the_schema_that_a_new_deck_has(schema: int, tmp_path: Path) -> N
         migrate(old)
         migrate(new)
         assert schema_of(old) == schema_of(new)
+
+
+def test_reasons_that_were_words_are_read_once(tmp_path: Path) -> None:
+    with closing(deck_of(REASONS_SINCE - 1, tmp_path / "old.db")) as raw:
+        raw.execute(
+            "UPDATE tasks SET status = 'FAILED', error = 'dependency T9 failed' WHERE id = 1"
+        )
+        raw.execute("UPDATE tasks SET status = 'FAILED', error = 'cancelled by Ann' WHERE id = 2")
+        raw.execute("UPDATE turns SET state = 2, error = 'stopped by Ann' WHERE id = 2")
+        migrate(raw)
+        state = state_from(load(raw, 10), "/deck")
+        assert state.tasks[1].because is Because.DEPENDENCY
+        assert state.tasks[2].because is Because.CANCELLED
+        assert state.turns[2].stopped_by == "Ann"
 
 
 class Killed(BaseException):

@@ -16,7 +16,7 @@ from batchdeck.core.model.ask import Ask, AskState
 from batchdeck.core.model.batch import Batch, BatchState, Interrupt, OnError
 from batchdeck.core.model.blocker import Blocker, BlockerState
 from batchdeck.core.model.folder import Folder
-from batchdeck.core.model.task import Status, Task
+from batchdeck.core.model.task import Because, Status, Task
 from batchdeck.core.model.turn import Trigger, Turn, TurnState
 from batchdeck.core.store import batch_rows, rows
 from batchdeck.core.store import changes as sql
@@ -52,6 +52,7 @@ TURN = Turn(
     started_ms=13,
     exit_code=-9,
     error="broke",
+    stopped_by="op",
     title="ein Títel",
 )
 TASK = Task(
@@ -70,6 +71,7 @@ TASK = Task(
     turn=5,
     attempts=2,
     error="broke",
+    because=Because.CANCELLED,
     updated_ms=14,
     index=3,
     step=1,
@@ -230,7 +232,7 @@ def test_a_changed_row_that_is_in_another_state_refuses_the_whole_transaction(
     changes = Changes()
     changes.add(sql.SAVE_FACT, ("key", "value"))
     running = 1
-    new = (0, 7, 2, 1, "FAILED", 0, None, 1, "", None, None, 2, None, None, None, None, "new")
+    new = (0, 7, 2, 1, "FAILED", 0, None, 1, "", None, None, 2, None, None, None, None, None, "new")
     changes.add(sql.UPDATE_TURN, (*new, "coder", "b", None, TURN.id, running))
     with pytest.raises(GuardRefused):
         changes.write(raw)
