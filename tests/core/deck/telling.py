@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from batchdeck.core.deck.state import DeckState
+from batchdeck.core.model.turn import TurnState
 from batchdeck.core.store.events import Noted
 from tests.core.deck.model import Model, Running
 
@@ -27,7 +28,9 @@ def tell(model: Model, state: DeckState, events: Iterable[Noted]) -> None:
                 turn.forced,
             )
             model.claim(turn.id, fields["attempt"], at_work)
-        elif kind == "attempt.ended" and (fields["end"] == "fenced" or fields.get("limited")):
+        elif kind == "attempt.ended" and (
+            fields["end"] == "fenced" or fields.get("limited") or turn.state is TurnState.QUEUED
+        ):
             model.put_back(turn.id)
         elif kind == "ask.opened" and turn.id in model.running:
             model.ask(turn.id)

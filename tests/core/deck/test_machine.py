@@ -17,13 +17,18 @@ from batchdeck.core.agents.adapter import Outcome, Question
 from batchdeck.core.commands import (
     AddBatch,
     AnswerAsk,
+    AnswerBlocker,
+    BlockTask,
     Drain,
+    MoveTurn,
     OnBusy,
     PutHold,
     ReleaseHold,
     ResumeBatch,
+    RetargetTurn,
     RetryTask,
     Send,
+    SendNow,
     SetLimit,
     SetStatus,
     StopTurn,
@@ -31,8 +36,10 @@ from batchdeck.core.commands import (
 from batchdeck.core.model.account import UsageLimit
 from batchdeck.core.model.batch import OnError
 from batchdeck.core.model.spec import TaskSpec
-from batchdeck.core.model.task import Status
+from batchdeck.core.model.task import COMPLETED, Status
 from batchdeck.core.model.turn import AttemptEnd, TurnState
+from batchdeck.core.rules.reconciling import Finding, FindingKind
+from batchdeck.core.rules.reordering import Where
 from tests.core.deck.model import Model
 from tests.core.deck.telling import compare, tell
 from tests.core.deck.writer import Writer
@@ -56,6 +63,7 @@ OUTCOMES = {
     "limited, said": Outcome(
         TurnState.FAILED, error="used up", limited=UsageLimit("used up", after_seconds=1)
     ),
+    "not there": Outcome(TurnState.FAILED, error="no such program", surroundings="agent"),
     "stopped": Outcome(TurnState.CANCELLED, AttemptEnd.STOPPED, exit_code=-15, error="stopped"),
 }
 task_specs = st.lists(
@@ -163,8 +171,52 @@ class Deck(RuleBasedStateMachine):
         ask = data.draw(st.sampled_from(sorted(self.writer.state.asks)))
         self.writer.command(AnswerAsk(ask=ask, answer=answer, by="op"))
 
+    @precondition(lambda self: self.model.tasks)
+    @rule(data=st.data(), answer=st.sampled_from((None, "yes")), on=st.booleans())
+    def block(self, data: st.DataObject, answer: str | None, on: bool) -> None:
+        task = data.draw(st.sampled_from(sorted(self.model.tasks)))
+        if on:
+            self.writer.command(BlockTask(task=task, question="which?", by="op"))
+        else:
+            self.writer.command(AnswerBlocker(task=task, answer=answer, by="op"))
+
+    @precondition(lambda self: self.model.tasks)
     @rule(
-        what=st.sampled_from(("deck", "agent:a", "batch:b1", "account:team", "account:c")),
+        data=st.data(),
+        kind=st.sampled_from(FindingKind),
+        move=st.sampled_from((Status.DONE, Status.FAILED, Status.MERGED, Status.READY)),
+        is_late=st.booleans(),
+    )
+    def find_outside(
+        self, data: st.DataObject, kind: FindingKind, move: Status, is_late: bool
+    ) -> None:
+        """Somebody else did something; what was seen may have changed since."""
+        task = self.writer.state.tasks[data.draw(st.sampled_from(sorted(self.writer.state.tasks)))]
+        turn = None if is_late else task.turn
+        if kind is FindingKind.DONE and task.status not in COMPLETED:
+            return  # only what is completed is found so
+        self.writer.find(Finding(kind, task.id, task.status, turn, move, f"{move} once", "closed"))
+
+    @precondition(lambda self: self.writer.state.turns)
+    @rule(
+        data=st.data(),
+        how=st.sampled_from(("first", "down", "now", "delete", *AGENTS)),
+    )
+    def operate_on_the_queue(self, data: st.DataObject, how: str) -> None:
+        turn = data.draw(st.sampled_from(sorted(self.writer.state.turns)))
+        if how == "now":
+            self.writer.command(SendNow(turn=turn))
+        elif how == "delete":
+            self.writer.command(StopTurn(turn=turn, only_queued=True))
+        elif how in AGENTS:
+            self.writer.command(RetargetTurn(turn=turn, agent=how), folder=None)
+        else:
+            self.writer.command(MoveTurn(turn=turn, where=Where(how)))
+
+    @rule(
+        what=st.sampled_from(
+            ("deck", *(f"agent:{name}" for name in AGENTS), "batch:b1", "account:team", "account:c")
+        ),
         on=st.booleans(),
     )
     def hold(self, what: str, on: bool) -> None:

@@ -13,8 +13,9 @@ from batchdeck.core.deck.accounts import shut_spent
 from batchdeck.core.deck.audit import violations
 from batchdeck.core.deck.barrier import is_ripe, judge
 from batchdeck.core.deck.committing import carry_out_verdict
+from batchdeck.core.deck.following import follow
 from batchdeck.core.deck.handling.commands import carry_out
-from batchdeck.core.deck.letters import Judged
+from batchdeck.core.deck.letters import Found, Judged
 from batchdeck.core.deck.outcomes import ended
 from batchdeck.core.deck.restoring import scheduler_for, state_from
 from batchdeck.core.deck.state import DeckState
@@ -25,6 +26,7 @@ from batchdeck.core.model.folder import Folder
 from batchdeck.core.model.limit import GLOBAL
 from batchdeck.core.model.turn import Turn, TurnState
 from batchdeck.core.rules.plan import starts
+from batchdeck.core.rules.reconciling import Finding
 from batchdeck.core.store.changes import SAVE_LIMIT, Changes, GuardRefused
 from batchdeck.core.store.events import Noted
 from batchdeck.core.store.load import load
@@ -96,6 +98,12 @@ class Writer:
         """News of an attempt: of the turn's latest, unless another is named."""
         work = self._work()
         ended(work, turn, attempt or self.state.turns[turn].attempt or "", outcome)
+        self._finish(work)
+
+    def find(self, finding: Finding) -> None:
+        """What a look at the world outside came to."""
+        work = self._work()
+        follow(work, Found(findings=(finding,)))
         self._finish(work)
 
     def pass_time(self, milliseconds: int) -> None:
