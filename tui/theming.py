@@ -11,8 +11,6 @@ from typing import Any, NamedTuple
 from textual.color import Color, ColorParseError
 from textual.theme import Theme
 
-from batchdeck.tui.present.cells import Tone
-
 _COLOURS = frozenset(
     {
         "primary",
@@ -42,8 +40,6 @@ DEFAULT_VARIABLES = {
     "key-colour": "#6cb6ff",
 }
 """What a theme without a variable gets; without them the style sheet could not be read."""
-
-STATUS_VARIABLES = tuple(f"status-{tone}" for tone in Tone if tone)
 
 
 class Themes(NamedTuple):

@@ -18,9 +18,6 @@ class Decision(StrEnum):
     """Nobody is there who could be asked."""
 
 
-ALLOWED = frozenset({Decision.ALLOW_ONCE, Decision.ALLOW_ALWAYS})
-
-
 @dataclass(frozen=True, slots=True)
 class Permission:
     """What a live agent asks for; every text in it is clean."""

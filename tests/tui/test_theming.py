@@ -8,10 +8,10 @@ import pytest
 from textual.color import Color
 from textual.theme import Theme
 
+from batchdeck.tui.present.cells import Tone
 from batchdeck.tui.settings import ScreenSettings
 from batchdeck.tui.theming import (
     DEFAULT_VARIABLES,
-    STATUS_VARIABLES,
     packaged_themes,
     read_theme,
     read_themes,
@@ -44,7 +44,7 @@ def contrast(one: str | None, other: str | None) -> float:
 
 
 @pytest.mark.parametrize("theme", PACKAGED.good, ids=lambda theme: theme.name)
-@pytest.mark.parametrize("variable", [*STATUS_VARIABLES, "key-colour"])
+@pytest.mark.parametrize("variable", DEFAULT_VARIABLES)
 def test_every_state_can_be_read_on_every_ground(theme: Theme, variable: str) -> None:
     for ground in (theme.surface, theme.panel, theme.background):
         assert contrast(theme.variables[variable], ground) >= 4.5
@@ -59,7 +59,7 @@ def test_the_row_under_the_cursor_can_be_read(theme: Theme) -> None:
 
 
 def test_a_theme_without_variables_gets_every_one_that_the_style_sheet_uses() -> None:
-    assert set(STATUS_VARIABLES) <= set(DEFAULT_VARIABLES)
+    assert {f"status-{tone}" for tone in Tone if tone} <= set(DEFAULT_VARIABLES)
     assert read_theme("mine", 'primary = "#123456"').variables == {}
 
 

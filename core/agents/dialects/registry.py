@@ -62,8 +62,3 @@ class Reading:
     def _take(self, lines: list[bytes]) -> None:
         for line in lines:
             self.dialect.take(line)
-
-
-def outcome_of(agent: Agent, output: Path, code: int) -> Outcome:
-    """What an agent achieved that has written `output` and ended with `code`."""
-    return Reading(agent, output).outcome(code)

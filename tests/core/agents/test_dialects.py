@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from batchdeck.core.agents.adapter import Outcome
 from batchdeck.core.agents.dialects.names import OutputKind
-from batchdeck.core.agents.dialects.registry import DIALECTS, outcome_of
+from batchdeck.core.agents.dialects.registry import DIALECTS, Reading
 from batchdeck.core.model.agent import Agent, AgentKind
 from batchdeck.core.model.turn import TurnState
 
@@ -60,7 +60,7 @@ def told(kind: str, code: int, *events: dict[str, Any] | bytes) -> Outcome:
 def test_a_recorded_success_is_understood(
     kind: str, name: str, text: str, tokens: tuple[int, int], cost: float | None, session: str
 ) -> None:
-    outcome = outcome_of(agent(kind), RECORDINGS / f"{name}.jsonl", 0)
+    outcome = Reading(agent(kind), RECORDINGS / f"{name}.jsonl").outcome(0)
 
     assert (outcome.state, outcome.text) == (TurnState.SUCCEEDED, text)
     assert (outcome.tokens_in, outcome.tokens_out) == tokens
@@ -70,14 +70,14 @@ def test_a_recorded_success_is_understood(
 
 @pytest.mark.parametrize("code", [0, 1])
 def test_success_with_is_error_is_a_failure(code: int) -> None:
-    outcome = outcome_of(agent(CLAUDE), RECORDINGS / "claude_400.jsonl", code)
+    outcome = Reading(agent(CLAUDE), RECORDINGS / "claude_400.jsonl").outcome(code)
 
     assert outcome.state is TurnState.FAILED
     assert (outcome.error or "").endswith("API Error: 400 bad thing")
 
 
 def test_exit_code_0_without_a_result_is_incomplete() -> None:
-    outcome = outcome_of(agent(CLAUDE), RECORDINGS / "claude_int.jsonl", 0)
+    outcome = Reading(agent(CLAUDE), RECORDINGS / "claude_int.jsonl").outcome(0)
 
     assert (outcome.state, outcome.error) == (TurnState.INCOMPLETE, "it ended without a result")
     assert outcome.tokens_in is None
@@ -135,7 +135,7 @@ def test_an_error_of_opencode_is_a_failure_though_its_exit_code_is_0() -> None:
 
 
 def test_partial_messages_tell_the_text_once() -> None:
-    outcome = outcome_of(agent(CLAUDE), RECORDINGS / "claude_partial.jsonl", 0)
+    outcome = Reading(agent(CLAUDE), RECORDINGS / "claude_partial.jsonl").outcome(0)
     assert outcome.state is TurnState.SUCCEEDED
     assert outcome.text == "Hello from the mock model. This is a streamed answer."
     assert (outcome.tokens_in, outcome.tokens_out) == (100, 20)
@@ -152,7 +152,7 @@ def test_partial_messages_tell_the_text_once() -> None:
     ],
 )
 def test_how_a_recorded_run_ended_is_understood(name: str, code: int, state: TurnState) -> None:
-    assert outcome_of(agent(CLAUDE), RECORDINGS / f"{name}.jsonl", code).state is state
+    assert Reading(agent(CLAUDE), RECORDINGS / f"{name}.jsonl").outcome(code).state is state
 
 
 def test_steps_of_opencode_add_up() -> None:
@@ -170,14 +170,14 @@ def test_a_line_separator_inside_a_string_ends_no_line(tmp_path: Path) -> None:
     event = {"type": "result", "subtype": "success", "result": "a\u2028b\x85c"}
     output.write_text(json.dumps(event, ensure_ascii=False) + "\n")
 
-    assert outcome_of(agent(CLAUDE), output, 0).text == "abc"
+    assert Reading(agent(CLAUDE), output).outcome(0).text == "abc"
 
 
 def test_a_last_line_without_a_newline_counts(tmp_path: Path) -> None:
     output = tmp_path / "output"
     output.write_text('{"type": "turn.completed"}')
 
-    assert outcome_of(agent(CODEX), output, 0).state is TurnState.SUCCEEDED
+    assert Reading(agent(CODEX), output).outcome(0).state is TurnState.SUCCEEDED
 
 
 def test_every_kind_of_output_has_its_dialect() -> None:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batchdeck.core.agents.dialects.limits import is_notice, usage_limit
-from batchdeck.core.agents.dialects.registry import DIALECTS, outcome_of
+from batchdeck.core.agents.dialects.registry import DIALECTS, Reading
 from batchdeck.core.agents.openai import limited_until
 from batchdeck.core.model.account import UsageLimit
 from batchdeck.core.model.agent import Agent, AgentKind
@@ -109,7 +109,7 @@ def test_how_long_an_account_is_left_alone(limit: UsageLimit, windows: int, wait
 
 def test_the_recorded_429_of_claude_is_a_used_up_account() -> None:
     agent = Agent("a", AgentKind.COMMAND, command=("claude",), output="claude-stream-json")
-    outcome = outcome_of(agent, RECORDINGS / "claude_429.jsonl", 1)
+    outcome = Reading(agent, RECORDINGS / "claude_429.jsonl").outcome(1)
     assert outcome.state is TurnState.FAILED
     assert outcome.limited is not None
     assert "429" in outcome.limited.words
@@ -117,7 +117,7 @@ def test_the_recorded_429_of_claude_is_a_used_up_account() -> None:
 
 def test_the_recorded_400_of_claude_is_none() -> None:
     agent = Agent("a", AgentKind.COMMAND, command=("claude",), output="claude-stream-json")
-    assert outcome_of(agent, RECORDINGS / "claude_400.jsonl", 1).limited is None
+    assert Reading(agent, RECORDINGS / "claude_400.jsonl").outcome(1).limited is None
 
 
 def claude_says(text: str, model: str, *, is_error: bool) -> list[dict[str, Any]]:
