@@ -91,6 +91,8 @@ class StopTurn(Command):
 
     turn: int
     only_queued: bool = False
+    for_good: bool = False
+    """Its task has failed with it; else one that was at work is READY again, and held."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

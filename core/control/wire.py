@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
@@ -119,7 +120,7 @@ def command_from(document: Any) -> Command:
     from pydantic import ValidationError
 
     try:
-        command: Command = _adapter(document["kind"]).validate_python(values)
+        command: Command = _adapter(document["kind"]).validate_json(json.dumps(values), strict=True)
     except ValidationError as error:
         fault = error.errors()[0]
         where = ".".join(str(part) for part in fault["loc"])

@@ -19,7 +19,7 @@ from batchdeck.core.model.ask import Ask, AskState
 from batchdeck.core.model.conversation import Role
 from batchdeck.core.model.evolving import evolve
 from batchdeck.core.model.hold import OURSELVES, Hold
-from batchdeck.core.model.task import COMPLETED
+from batchdeck.core.model.task import COMPLETED, Because
 from batchdeck.core.model.turn import DECIDES_TASK, Turn, TurnState
 from batchdeck.core.store import changes as sql
 
@@ -202,18 +202,22 @@ def _after_end(work: Work, turn: Turn) -> None:
         decide_task(work, turn, work.state.tasks[turn.task])
 
 
-def stop_turn(work: Work, turn: Turn, by: str, why: str = "") -> Turn:
+def stop_turn(work: Work, turn: Turn, by: str, why: str = "", *, for_good: bool = False) -> Turn:
     """Cancels a queued or waiting turn, or has a running one ended.
 
-    `why`: what happened elsewhere and ends it; without it a person wants it ended.
+    `why`: what happened elsewhere and ends it; without it a person wants it ended. `for_good`: its
+    task has failed with it.
     """
     person = None if why else by
+    if for_good and turn.task is not None and turn.trigger in DECIDES_TASK:
+        work.put_task(evolve(work.state.tasks[turn.task], because=Because.CANCELLED))
+    ends = for_good or turn.state is TurnState.QUEUED
+    words = why or f"{'cancelled' if ends else 'stopped'} by {by}"
     if turn.state in (TurnState.QUEUED, TurnState.WAITING):
-        words = why or f"cancelled by {by}"
         return end_waiting(work, turn, TurnState.CANCELLED, words, person)
     if turn.state is TurnState.STOPPING:
         return turn
-    words = why or f"stopped by {by}"
+    close_live(work, turn)
     stopping = evolve(turn, state=TurnState.STOPPING, error=words, stopped_by=person)
     work.put_turn(stopping)
     work.stops.append(turn.id)

@@ -39,7 +39,7 @@ def decide_task(work: Work, turn: Turn, task: Task) -> None:
         complete_task(work, task)
     elif turn.state in _FAILURES:
         _fail_attempt(work, turn, task)
-    elif turn.state is TurnState.CANCELLED and turn.started_ms is not None:
+    elif turn.state is TurnState.CANCELLED and _was_only_stopped(turn, task):
         _set_back(work, turn, task)
     elif turn.state is TurnState.CANCELLED:
         because = None if turn.stopped_by is None else Because.CANCELLED
@@ -55,6 +55,10 @@ def _decided_by_its_issue(work: Work, task: Task) -> bool:
         and task.status is Status.FAILED is move.status
         and task.updated_ms == move.moved_ms
     )
+
+
+def _was_only_stopped(turn: Turn, task: Task) -> bool:
+    return turn.started_ms is not None and task.because is not Because.CANCELLED
 
 
 def _set_back(work: Work, turn: Turn, task: Task) -> None:

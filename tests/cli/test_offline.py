@@ -7,6 +7,7 @@ import json
 import shutil
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -247,3 +248,10 @@ def test_a_deck_that_came_with_a_repository_is_not_opened(space: Workspace, invo
     subprocess.run(["git", "add", "-f", ".batchdeck/deck.db"], cwd=space.folder, check=True)
     refused = invoke("limit", "global=2", code=2)
     assert "is tracked by git, so others may have written what it runs" in refused.err
+
+
+def test_the_deck_may_be_named_behind_every_command(invoke: Invoke, tmp_path: Path) -> None:
+    deck = invoke("status", "--json").json["deck"]
+    for command in ("queue list", "task show T1", "agent remove nobody", "ask list"):
+        answer = invoke(*command.split(), "--deck", deck, cwd=tmp_path)
+        assert "No such option" not in answer.err

@@ -342,6 +342,15 @@ def test_a_run_that_waits_for_a_person_says_for_what_and_how_to_go_on(space: Wor
     assert "(batchdeck release agent:coder)" in told.read_text()
 
 
+def test_a_run_behind_a_closed_limit_says_so(space: Workspace) -> None:
+    file = space.batch(tasks=tasks("exit=0"))
+    process = space.start("run", file, "--headless", "--max-parallel", "0")
+    told = space.folder / "err.txt"
+    space.while_runs(process, lambda: "waits for you: batch:docs is closed" in told.read_text())
+    space.run("limit", "batch:docs=1", code=0)
+    assert process.wait(20) == 0
+
+
 def test_the_deck_is_not_seen_by_git(space: Workspace) -> None:
     git = ["git", "-C", str(space.folder)]
     subprocess.run([*git, "init", "-q"], check=True)

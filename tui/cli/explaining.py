@@ -24,6 +24,7 @@ from batchdeck.tui.cli.changing import read_assignments
 from batchdeck.tui.cli.context import Context, print_json, print_line
 from batchdeck.tui.cli.finding import one_task, turn_number
 from batchdeck.tui.cli.showing import MANY, json_option
+from batchdeck.tui.present.limits import limit_words
 
 
 @click.command()
@@ -109,7 +110,7 @@ def _print(view: DeckView, turn: Turn | None, task: Task | None, gates: tuple[Ga
 
 def gate_line(gate: Gate) -> str:
     """One gate for people: mark, name, numbers, holders, what frees it."""
-    limit = "" if gate.limit is None else f" {gate.used}/{gate.limit}"
+    limit = "" if gate.limit is None else f" {limit_words(gate.used or 0, gate.limit)}"
     holders = ", ".join(
         f"#{holder.turn}" + (f" {holder.task}" if holder.task else "") for holder in gate.holders
     )

@@ -9,6 +9,7 @@ from batchdeck.tui.present.ended import ended_tasks
 from batchdeck.tui.present.happenings import clock_time, event_words
 from batchdeck.tui.present.headline import ended_at_work, held_words, mode_words
 from batchdeck.tui.present.holds import what_is_held
+from batchdeck.tui.present.limits import queued_under
 
 LONGEST_WORDS = 600
 
@@ -88,6 +89,12 @@ def waits_for(view: DeckView) -> str:
         parts.append(f"{name} is held by {hold.by}{reason} (batchdeck release {name})")
     held = [turn for turn in view.turns.values() if turn.held_by and turn.ended_ms is None]
     parts += [f"#{turn.id} is held (batchdeck release '#{turn.id}')" for turn in held[:3]]
+    closed = [limit.name for limit in view.limits.values() if limit.value == 0]
+    parts += [
+        f"{name} is closed (batchdeck limit {name}=1)"
+        for name in closed
+        if queued_under(view, name)
+    ]
     if not parts:
         return ""
     return clean_line("waits for you: " + "; ".join(parts), LONGEST_WORDS)

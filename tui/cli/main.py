@@ -90,8 +90,10 @@ class Deferred(click.Group):
             return None
         found = importlib.import_module(f"batchdeck.tui.cli.{module}")
         command: click.Command = getattr(found, cmd_name.replace("-", "_"))
-        if not any(parameter.name == "deck_after" for parameter in command.params):
-            command.params.append(_deck_after())
+        within = command.commands.values() if isinstance(command, click.Group) else ()
+        for each in (command, *within):
+            if not any(parameter.name == "deck_after" for parameter in each.params):
+                each.params.append(_deck_after())
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

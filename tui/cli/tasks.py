@@ -190,7 +190,7 @@ def answer_task(
 @json_option
 @click.pass_obj
 def cancel(context: Context, name: str, as_json: bool) -> None:
-    """Cancel a task's turn: a queued one is dropped, a running one is ended."""
+    """Cancel a task: what of it runs is ended, and it has failed."""
     with context.look() as look:
         view = look.view()
     found = one_task(view, name)
@@ -199,4 +199,5 @@ def cancel(context: Context, name: str, as_json: bool) -> None:
     turn = view.turns.get(found.turn)
     # what runs is ended by whoever runs it
     waits = turn is not None and turn.state is TurnState.QUEUED
-    carry_out(context, StopTurn(turn=found.turn, by=who(context)), offline=waits, as_json=as_json)
+    command = StopTurn(turn=found.turn, for_good=True, by=who(context))
+    carry_out(context, command, offline=waits, as_json=as_json)

@@ -57,7 +57,7 @@ def stop(work: Work, command: StopTurn) -> Receipt:
         )
     if command.only_queued and turn.state is not TurnState.QUEUED:
         raise Refused(f"#{turn.id} is {turn.state} already.", code="gone")
-    turn = stop_turn(work, turn, command.by)
+    turn = stop_turn(work, turn, command.by, for_good=command.for_good)
     return Receipt(
         accepted=True, turn=turn.id, state=turn.state, message=f"#{turn.id} {turn.state}"
     )

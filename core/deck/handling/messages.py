@@ -92,6 +92,7 @@ def _holder_words(answer: BusyAnswer) -> str:
 
 def _gate_words(gate: Gate) -> str:
     numbers = "" if gate.limit is None else f" {gate.used}/{gate.limit}"
+    numbers = " closed" if gate.limit == 0 else numbers
     subject = f" {gate.subject}" if gate.subject else ""
     return f"{gate.name}{subject}{numbers}"
 

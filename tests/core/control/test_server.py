@@ -185,6 +185,16 @@ async def test_unknown_keys_are_named(tmp_path: Path) -> None:
         assert "'of'" in answer["message"]
 
 
+@pytest.mark.parametrize("value", [True, "3", 2.5, [3]])
+async def test_a_limit_that_is_no_whole_number_is_refused(tmp_path: Path, value: object) -> None:
+    async with at_work(tmp_path) as (here, path):
+        before = here.view.limits
+        status, told = await ask(path, {"kind": "limit", "name": "global", "value": value})
+        assert status == 400
+        assert "value" in told["message"]
+        assert here.view.limits == before
+
+
 @pytest.mark.parametrize(
     ("method", "target", "expected"),
     [

@@ -143,3 +143,37 @@ async def test_an_answer_starts_nothing_in_a_batch_that_has_failed(tmp_path: Pat
         await here.deck.submit(ResumeBatch(batch="b"))
         await here.until(lambda view: view.running == 1)
         assert here.view.tasks[1].status is Status.IN_PROGRESS
+
+
+async def test_a_stopped_question_leaves_its_task_ready_and_held(tmp_path: Path) -> None:
+    async with bench(tmp_path) as here:
+        await here.add(batch_spec("b", [TaskSpec("T1", "a")], [demo_agent("a", 1)]))
+        await here.puppets.until_begun(1)
+        here.puppets.ask(1, "which?")
+        await here.until(lambda view: view.asks)
+        await here.deck.submit(StopTurn(turn=1, by="op"))
+        task = here.view.tasks[1]
+        assert (task.status, here.view.turns[task.turn].held_by) == (Status.READY, "op")
+        assert here.view.asks == {}
+        assert here.puppets.begun == [1]
+
+
+@pytest.mark.parametrize("state", ["queued", "running", "waiting"])
+async def test_a_cancelled_task_has_failed_whatever_its_turn_did(
+    tmp_path: Path, state: str
+) -> None:
+    async with bench(tmp_path) as here:
+        await here.add(batch_spec("b", [TaskSpec("T1", "a")], [demo_agent("a", 1)]))
+        await here.puppets.until_begun(1)
+        if state == "waiting":
+            here.puppets.ask(1, "which?")
+            await here.until(lambda view: view.asks)
+        if state == "queued":
+            await here.deck.submit(StopTurn(turn=1, by="op"))
+        turn = here.view.tasks[1].turn
+        assert here.view.turns[turn].state == state
+        cancelled = await here.deck.submit(StopTurn(turn=turn, for_good=True, by="op"))
+        assert cancelled.accepted
+        task = here.view.tasks[1]
+        assert (task.status, task.error) == (Status.FAILED, "cancelled by op")
+        assert here.view.batches["b"].state is BatchState.COMPLETED_WITH_ERRORS
