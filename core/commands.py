@@ -1,4 +1,7 @@
-"""What may be asked of a deck, as values with an id; a repeat of the same id is harmless."""
+"""What may be asked of a deck, as values with an id.
+
+A repeat of one that was carried out is answered as the first was, also by a later supervisor.
+"""
 
 from __future__ import annotations
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
+from typing import Any
 
 from batchdeck.core.commands import Receipt, StopTurn
 from batchdeck.core.deck.letters import CommandLetter
@@ -87,3 +89,17 @@ def refusal(error: BatchdeckError) -> Receipt:
 def closed() -> Receipt:
     """The answer of a deck that is closing, or has closed."""
     return Receipt(accepted=False, error="stopped", message="The deck is closing.", exit_code=4)
+
+
+def receipt_text(receipt: Receipt) -> str:
+    """What was accepted, as it is stored."""
+    fields = asdict(receipt).items()
+    return json.dumps({k: v for k, v in fields if v is not None and v != () and v != ""})
+
+
+def receipt_from(text: str) -> Receipt:
+    """The reverse of `receipt_text`."""
+    fields: dict[str, Any] = json.loads(text)
+    state = fields.pop("state", None)
+    bypassed = tuple(fields.pop("bypassed", ()))
+    return Receipt(**fields, bypassed=bypassed, state=None if state is None else TurnState(state))

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from batchdeck.core.agents.adapter import Outcome
 from batchdeck.core.commands import Receipt
-from batchdeck.core.deck.answering import refusal
+from batchdeck.core.deck.answering import receipt_text, refusal
 from batchdeck.core.deck.committing import carry_out_verdict
 from batchdeck.core.deck.following import follow
 from batchdeck.core.deck.handling.commands import carry_out
@@ -58,6 +58,7 @@ def carry_out_letters(
                 follow(work, letter)
             case Forget():
                 work.changes.add(sql.FORGET_EVENTS, (letter.before_ms,))
+                work.changes.add(sql.FORGET_COMMANDS, (letter.before_ms,))
             case Audited():
                 mend(work, letter.found, letter.adopt)
             case Judged():
@@ -70,9 +71,14 @@ def carry_out_letters(
 
 def _receipt(letter: CommandLetter, work: Work) -> Receipt:
     try:
-        return carry_out(letter.command, work, letter.found)
+        receipt = carry_out(letter.command, work, letter.found)
     except BatchdeckError as error:
         return refusal(error)
+    command = letter.command
+    if receipt.accepted:
+        row = (command.id, type(command).__name__, command.by, work.now_ms, receipt_text(receipt))
+        work.changes.add(sql.INSERT_COMMAND, row)
+    return receipt
 
 
 def _judged(letter: Ended, options: DeckOptions) -> Outcome:

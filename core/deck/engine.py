@@ -109,6 +109,9 @@ class Engine:
             return await self._reconcile()
         try:
             refuse_what_cannot_be_kept(command)
+            earlier = await self._reader.answered(command.id)
+            if earlier is not None:
+                return earlier
             found = await look_up(command, self.memory.state, self._reader)
         except BatchdeckError as error:
             return refusal(error)

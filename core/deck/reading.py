@@ -10,6 +10,8 @@ from typing import BinaryIO
 import anyio.to_thread
 
 from batchdeck.core.agents.adapter import Assignment
+from batchdeck.core.commands import Receipt
+from batchdeck.core.deck.answering import receipt_from
 from batchdeck.core.deck.barrier import Senseless, Verdict, check_stored, judge
 from batchdeck.core.deck.results import with_results
 from batchdeck.core.deck.state import DeckState
@@ -107,6 +109,13 @@ class Reader:
                 f"{batch.name}: what is stored of its foreach makes no sense: {error}. Nothing was "
                 "changed; restore the deck from a copy, or give the batch another name."
             ) from None
+
+    async def answered(self, command_id: str) -> Receipt | None:
+        """How a command with this id was answered; None: none was carried out."""
+        found = await self._connection.rows(
+            "SELECT receipt FROM commands WHERE id = ?", (command_id,)
+        )
+        return receipt_from(found[0]["receipt"]) if found else None
 
     async def delivered(self, delivery_id: str) -> Turn | None:
         """The turn that a delivery already made; it may have ended long ago."""

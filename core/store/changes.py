@@ -153,7 +153,10 @@ SAVE_BUDGET = (
 )
 DROP_BUDGET = "DELETE FROM budgets WHERE batch = ?"
 SAVE_FACT = "INSERT OR REPLACE INTO facts (key, value) VALUES (?, ?)"
-INSERT_COMMAND = "INSERT INTO commands (id, kind, by, at_ms, receipt) VALUES (?, ?, ?, ?, ?)"
+INSERT_COMMAND = (
+    "INSERT OR IGNORE INTO commands (id, kind, by, at_ms, receipt) VALUES (?, ?, ?, ?, ?)"
+)
+FORGET_COMMANDS = "DELETE FROM commands WHERE at_ms < ?"
 FORGET_EVENTS = (
     "DELETE FROM events WHERE last_seq IN "
     "(SELECT last_seq FROM events WHERE at_ms < ? ORDER BY last_seq LIMIT 1000)"
@@ -210,6 +213,7 @@ _AFTER_CLAIMS = (
     UPDATE_TASK,
     SAVE_FACT,
     INSERT_COMMAND,
+    FORGET_COMMANDS,
     FORGET_EVENTS,
     INSERT_EVENTS,
 )

@@ -230,3 +230,18 @@ async def test_a_start_that_fails_at_the_first_look_lets_go_of_the_deck(
         async with bench(tmp_path):
             pass
     assert holder(DeckPaths(tmp_path / ".batchdeck").lock) is None
+
+
+async def test_a_command_that_comes_again_is_answered_as_before_and_not_carried_out(
+    tmp_path: Path,
+) -> None:
+    command = Send(to="a", text="x", on_busy=OnBusy.QUEUE)
+    async with bench(tmp_path) as here:
+        await here.add(spec(count=1))
+        await here.puppets.until_begun(1)
+        first = await here.deck.submit(command)
+        assert await here.deck.submit(command) == first
+    async with bench(tmp_path) as here:
+        again = await here.deck.submit(command)
+        assert (again.turn, again.conversation) == (first.turn, first.conversation)
+        assert sum(turn.title == "x" for turn in here.view.turns.values()) == 1
