@@ -6,6 +6,7 @@ A repeat of one that was carried out is answered as the first was, also by a lat
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -201,6 +202,14 @@ class DefineAgent(Command):
     create: bool = True
     unless_in_use: bool = False
     """Refused where an active batch uses it under another definition."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DefineFolders(Command):
+    """Names of folders and their absolute paths, all there are: a name that is not among them any
+    more is deleted, and the queued turns of it fall back."""
+
+    folders: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

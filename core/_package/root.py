@@ -119,6 +119,7 @@ class _Root:
             attention_limit=None if settings.attention is None else settings.attention.value,
             environment=self._environment,
             agents=tuple(settings.agents.values()),
+            folders=settings.folders,
             dispatch=opening.dispatch,
             admit=opening.admit,
             hold_after_unclean_stop=opening.hold_after_unclean_stop,

@@ -23,6 +23,8 @@ class DeckOptions:
     """The process's environment, copied before any screen was built."""
     agents: tuple[Agent, ...] = ()
     """Those that the configuration defines."""
+    folders: Mapping[str, str] = field(default_factory=dict)
+    """Names of folders that it defines, with their absolute paths."""
     dispatch: bool = True
     """False: changes rows and starts nothing (a command on a deck that nobody supervises)."""
     admit: bool = True

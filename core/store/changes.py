@@ -31,6 +31,8 @@ def _insert(table: str, columns: Sequence[str], verb: str = "INSERT") -> str:
 INSERT_FOLDER = "INSERT INTO folders (id, key, path) VALUES (?, ?, ?)"
 INSERT_ABOVE = "INSERT INTO folders_above (folder, above, depth) VALUES (?, ?, ?)"
 DEFINE_FOLDER = "INSERT OR REPLACE INTO defined_folders (name, path) VALUES (?, ?)"
+UNDEFINE_FOLDER = "DELETE FROM defined_folders WHERE name = ?"
+FORGET_TASK_FOLDER = "UPDATE tasks SET folder = NULL WHERE folder = ?"
 SAVE_AGENT = (
     "INSERT INTO agents (name, definition, version, origin, changed_ms, removed) "
     "VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET definition = excluded.definition, "
@@ -167,6 +169,8 @@ _BEFORE_CLAIMS = (
     INSERT_FOLDER,
     INSERT_ABOVE,
     DEFINE_FOLDER,
+    UNDEFINE_FOLDER,
+    FORGET_TASK_FOLDER,
     SAVE_AGENT,
     SAVE_BATCH,
     SAVE_BATCH_PLAN,

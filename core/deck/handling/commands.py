@@ -16,6 +16,7 @@ from batchdeck.core.commands import (
     BlockTask,
     Command,
     DefineAgent,
+    DefineFolders,
     Drain,
     EditTurn,
     GatherReady,
@@ -43,6 +44,7 @@ from batchdeck.core.deck.handling import (
     answers,
     batches,
     controls,
+    folders,
     gathering,
     limits,
     messages,
@@ -85,6 +87,8 @@ async def look_up(command: Command, state: DeckState, reader: Reader) -> Found:
         await _check(command, state)
     if isinstance(command, RetargetTurn):
         return {"folder": await _folder_of_agent(command.agent, state)}
+    if isinstance(command, DefineFolders):
+        return {"places": await _agents_own(command, state)}
     if isinstance(command, DefineAgent):
         return {"folder": await _identified(command.agent.folder, state)}
     if isinstance(command, MergeTurns):
@@ -145,6 +149,17 @@ async def _identified(named: str | None, state: DeckState) -> Folder | None:
         return None
     path = state.defined_folders.get(named, named)
     return await anyio.to_thread.run_sync(identify, path)
+
+
+async def _agents_own(command: DefineFolders, state: DeckState) -> dict[str, Folder]:
+    """The folders that agents have of their own, by path."""
+    named = [agent.folder for agent in state.agents.values() if agent.folder is not None]
+    paths = [command.folders.get(name, name) for name in named if name not in _gone(command, state)]
+    return await anyio.to_thread.run_sync(_identify_all, paths)
+
+
+def _gone(command: DefineFolders, state: DeckState) -> set[str]:
+    return set(state.defined_folders) - set(command.folders)
 
 
 async def _for_batch(command: AddBatch, state: DeckState, reader: Reader) -> Found:
@@ -228,6 +243,8 @@ def carry_out(command: Command, work: Work, found: Found) -> Receipt:
             return adding.add_task(work, command, found["places"], found["earlier"])
         case DefineAgent():
             return agents.define_agent(work, command, found["folder"])
+        case DefineFolders():
+            return folders.define_folders(work, command, found["places"])
         case RemoveAgent():
             return agents.remove_agent(work, command)
     raise BadInput(f"{type(command).__name__} is not known.")
