@@ -19,8 +19,8 @@ from tests.crash.harness import Harness, Supervisor, last_words
 from tests.crash.ledger import Findings, judge, read_ledger
 from tests.crash.workload import Workload, draw_workload
 
-KINDS = {"agent": 3, "runner": 3, "supervisor": 1, "group": 2, "everything": 1}
-"""Who may be killed, and how often in proportion."""
+KINDS = ("agent", "runner", "supervisor", "group", "everything")
+"""Who may be killed, each about as often as the others."""
 TASKS = 40
 
 
@@ -39,7 +39,7 @@ class Victims(Harness):
                 supervisor.process.wait(dice.uniform(0.1, 0.4))
                 break
             except subprocess.TimeoutExpired:
-                kind = dice.choices(list(KINDS), list(KINDS.values()))[0]
+                kind = self._draw_kind(dice)
             if kind in ("supervisor", "everything"):
                 supervisor.kill()
                 supervisor.end()
@@ -55,6 +55,10 @@ class Victims(Harness):
             if kind in ("supervisor", "everything"):
                 supervisor = self._start(load)
         return self._judged(load, supervisor.end(), ended, lost)
+
+    def _draw_kind(self, dice: random.Random) -> str:
+        weights = [1 / (1 + self.report.hits[kind]) ** 3 for kind in KINDS]
+        return dice.choices(KINDS, weights)[0]
 
     def _start(self, load: Workload) -> Supervisor:
         return Supervisor(load, self.program, more=("--no-input",))
