@@ -179,4 +179,4 @@ def _on_the_schema(raw: sqlite3.Connection, turns: int) -> None:
 
 def _ending(number: int) -> tuple[object, ...]:
     head = (4, 0, number, None, "READY", 0, None, 1, "", None, f"{number:032x}", 1, 2, 3, 0)
-    return (*head, None, "x" * 60, f"a{number % AGENTS}", "b", number, 1)
+    return (*head, None, None, "x" * 60, f"a{number % AGENTS}", "b", None, number, 1)
