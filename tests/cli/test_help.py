@@ -120,3 +120,15 @@ def test_help_of_limit_names_every_kind_of_limit(invoke: Invoke) -> None:
     for name in ("global", "batch:NAME", "status:READY", "agent:NAME", "items:NAME", "attention"):
         assert name in shown
     assert "limit agent:coder=3 global=8" in shown
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["export --format xml", "send coder", "limit", "stop", "status --nope", "queue list --nope"],
+)
+def test_a_command_that_was_typed_wrongly_is_answered_in_one_line(
+    command: str, invoke: Invoke
+) -> None:
+    told = invoke(*command.split(), code=2).err
+    assert len(told.splitlines()) == 1
+    assert told.endswith(" --help.\n")

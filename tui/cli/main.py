@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.exceptions import NoArgsIsHelpError
 
 from batchdeck import __version__
 from batchdeck.core.errors import BadInput, BatchdeckError
@@ -169,7 +170,10 @@ def run_command_line(doors: Doors, environment: Mapping[str, str]) -> int:
     except click.exceptions.Abort:
         return 130
     except click.ClickException as error:
-        error.show()
+        if isinstance(error, click.UsageError) and not isinstance(error, NoArgsIsHelpError):
+            click.echo(_usage_words(error), err=True)
+        else:
+            error.show()
         return error.exit_code
     except KeyboardInterrupt:
         return 130
@@ -179,6 +183,13 @@ def run_command_line(doors: Doors, environment: Mapping[str, str]) -> int:
     except Exception as error:  # noqa: BLE001 - the last door: a person gets words, not a traceback
         return _unforeseen(context, error)
     return code if isinstance(code, int) else 0
+
+
+def _usage_words(error: click.UsageError) -> str:
+    """What is wrong with a command as it was typed, in one line."""
+    words = " ".join(error.format_message().split()).rstrip(".")
+    command = "batchdeck" if error.ctx is None else error.ctx.command_path
+    return f"{words}. See {command} --help."
 
 
 def _refuse_broken_text(arguments: Sequence[str]) -> None:
