@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Invoke
+from tests.cli.test_schema import check
 from tests.support.workspace import Workspace, workspaces
 
 QUESTION = json.dumps({"question": "Which colour?", "choices": ["red", "blue"]})
@@ -59,6 +60,15 @@ def test_a_fault_without_a_supervisor_is_in_the_log_and_not_on_the_screen(
     assert "Nothing was changed" in said.err
     assert "Traceback" not in said.err
     assert "RuntimeError" in (space.deck / "batchdeck.log").read_text()
+
+
+def test_a_question_is_shown_to_programs_as_the_list_has_it(invoke: Invoke) -> None:
+    (listed,) = invoke("ask", "list", "--json", code=0).json
+    shown = invoke("ask", "show", listed["ask"], "--json", code=0).json
+    assert shown == listed
+    assert (shown["question"], shown["choices"]) == ("Which colour?", ["red", "blue"])
+    check("ask show", shown)
+    check("ask list", [listed])
 
 
 def task(invoke: Invoke, name: str) -> dict[str, Any]:

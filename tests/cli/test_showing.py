@@ -316,12 +316,33 @@ def test_the_shell_completes_what_is_on_the_deck_now(
     assert {line.partition(",")[2] for line in told.out.splitlines()} == expected
 
 
-@pytest.mark.parametrize("command", ["status", "tasks", "turns", "agents", "batches"])
+LOOKS = [
+    *("status", "tasks", "turns", "agents", "batches", "why", "what-if", "queue list", "task show"),
+    *("ask list", "ask show", "ask allowed"),
+]
+
+
+@pytest.mark.parametrize("command", LOOKS)
+def test_whatever_shows_the_deck_has_json_and_can_be_watched(
+    command: str, dispatched: Workspace, invoke: Invoke
+) -> None:
+    told = invoke(*command.split(), "--help", code=0).out
+    assert "--json" in told
+    assert "--watch" in told
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("status", "tasks", "turns", "agents", "batches"),
+        *("queue list", "what-if agent:wide=2"),
+    ],
+)
 def test_watching_prints_again_what_has_changed_and_nothing_else(
     command: str, dispatched: Workspace
 ) -> None:
     with subprocess.Popen(
-        [str(COMMAND), command, "--watch", "--json"],
+        [str(COMMAND), *command.split(), "--watch", "--json"],
         cwd=dispatched.folder,
         env=dispatched.environment,
         stdout=subprocess.PIPE,

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import shlex
+from typing import Any
 
 import click
 
 from batchdeck.core.commands import AnswerAsk, RevokeAllowance
 from batchdeck.core.errors import BadInput, NotFound
+from batchdeck.core.model.ask import Ask
 from batchdeck.core.text import clean_line, clean_text, number_in
+from batchdeck.core.view import DeckView
 from batchdeck.tui.cli import completing
 from batchdeck.tui.cli.changing import carry_out, who
-from batchdeck.tui.cli.context import Context, print_json, print_rows
-from batchdeck.tui.cli.showing import json_option
+from batchdeck.tui.cli.context import Context, print_rows
+from batchdeck.tui.cli.showing import json_option, show, watch_option
 
 
 @click.group()
@@ -21,49 +24,61 @@ def ask() -> None:
 
 
 @ask.command("list")
+@watch_option
 @json_option
 @click.pass_obj
-def list_asks(context: Context, as_json: bool) -> None:
+def list_asks(context: Context, as_json: bool, watch: bool) -> None:
     """List the open questions, oldest first."""
-    with context.look() as look:
-        view = look.view()
-    rows = [
-        {
-            "ask": str(found.id),
-            "turn": str(found.turn),
-            "agent": view.turns[found.turn].agent,
-            "question": found.question,
-            "permission": found.is_permission,
-            "covers": found.covers or None,
-            "choices": list(found.choices),
-            "opened_ms": found.opened_ms,
-        }
-        for found in view.asks.values()
-    ]
-    if as_json:
-        print_json(rows)
-        return
+    show(context, _documents, _print_asks, as_json=as_json, watch=watch)
+
+
+def _documents(view: DeckView) -> list[dict[str, Any]]:
+    return [_document(view, found) for found in view.asks.values()]
+
+
+def _document(view: DeckView, found: Ask) -> dict[str, Any]:
+    return {
+        "ask": str(found.id),
+        "turn": str(found.turn),
+        "agent": view.turns[found.turn].agent,
+        "question": found.question,
+        "permission": found.is_permission,
+        "covers": found.covers or None,
+        "choices": list(found.choices),
+        "opened_ms": found.opened_ms,
+    }
+
+
+def _print_asks(document: object, view: DeckView) -> None:
     cells = [
-        [str(ask.id), f"#{ask.turn}", view.turns[ask.turn].agent, clean_line(ask.headline)]
-        for ask in view.asks.values()
+        [str(found.id), f"#{found.turn}", view.turns[found.turn].agent, clean_line(found.headline)]
+        for found in view.asks.values()
     ]
     print_rows(cells, ["ask", "turn", "agent", "question"])
 
 
 @ask.command("show")
 @click.argument("number", metavar="ASK", shell_complete=completing.asks)
+@watch_option
+@json_option
 @click.pass_obj
-def show_ask(context: Context, number: str) -> None:
+def show_ask(context: Context, number: str, as_json: bool, watch: bool) -> None:
     """Show an open question in full, with what it may be answered with."""
-    with context.look() as look:
-        view = look.view()
-    found = view.asks.get(number_in(number) or 0)
-    if found is None:
-        raise NotFound(f"There is no open ask {number}.")
-    click.echo(f"#{found.turn} {view.turns[found.turn].agent}")
-    click.echo(clean_text(found.question))
-    for choice in found.choices:
-        click.echo(f"  batchdeck ask answer {found.id} {shlex.quote(choice)}")
+
+    def document(view: DeckView) -> dict[str, Any]:
+        found = view.asks.get(number_in(number) or 0)
+        if found is None:
+            raise NotFound(f"There is no open ask {number}.")
+        return _document(view, found)
+
+    show(context, document, _print_ask, as_json=as_json, watch=watch)
+
+
+def _print_ask(document: dict[str, Any], view: DeckView) -> None:
+    click.echo(f"#{document['turn']} {document['agent']}")
+    click.echo(clean_text(document["question"]))
+    for choice in document["choices"]:
+        click.echo(f"  batchdeck ask answer {document['ask']} {shlex.quote(choice)}")
 
 
 @ask.command()
@@ -84,13 +99,16 @@ def answer(context: Context, number: str, words: tuple[str, ...], as_json: bool)
 
 
 @ask.command()
+@watch_option
 @json_option
 @click.pass_obj
-def allowed(context: Context, as_json: bool) -> None:
+def allowed(context: Context, as_json: bool, watch: bool) -> None:
     """List what agents may always do."""
-    with context.look() as look:
-        view = look.view()
-    rows = [
+    show(context, _allowed, _print_allowed, as_json=as_json, watch=watch)
+
+
+def _allowed(view: DeckView) -> list[dict[str, Any]]:
+    return [
         {
             "allowance": str(one.id),
             "agent": one.agent,
@@ -100,13 +118,11 @@ def allowed(context: Context, as_json: bool) -> None:
         }
         for one in view.allowances.values()
     ]
-    if as_json:
-        print_json(rows)
-        return
-    print_rows(
-        [[str(row[name]) for name in ("allowance", "agent", "covers", "by")] for row in rows],
-        ["allowance", "agent", "covers", "by"],
-    )
+
+
+def _print_allowed(document: list[dict[str, Any]], view: DeckView) -> None:
+    columns = ("allowance", "agent", "covers", "by")
+    print_rows([[str(row[name]) for name in columns] for row in document], list(columns))
 
 
 @ask.command()

@@ -21,28 +21,35 @@ from batchdeck.core.text import number_in
 from batchdeck.core.view import DeckView
 from batchdeck.tui.cli import completing
 from batchdeck.tui.cli.changing import read_assignments
-from batchdeck.tui.cli.context import Context, print_json, print_line
+from batchdeck.tui.cli.context import Context, print_line
 from batchdeck.tui.cli.finding import one_task, turn_number
-from batchdeck.tui.cli.showing import MANY, json_option
+from batchdeck.tui.cli.showing import MANY, json_option, show, watch_option
 from batchdeck.tui.present.limits import limit_words
 
 
 @click.command()
 @click.argument("name", metavar="TASK|TURN", shell_complete=completing.tasks_and_turns)
+@watch_option
 @json_option
 @click.pass_obj
-def why(context: Context, name: str, as_json: bool) -> None:
+def why(context: Context, name: str, as_json: bool, watch: bool) -> None:
     """Show every gate that keeps a task or #TURN waiting, who holds it and what frees it."""
-    with context.look() as look:
-        view = look.view(ended_turns=MANY)
-    turn, task = _named(view, name)
-    gates: tuple[Gate, ...] = ()
-    if turn is not None and turn.state is TurnState.QUEUED:
-        gates = evaluate(turn, view, SystemClock().now_ms())
-    if as_json:
-        print_json(_document(view, turn, task, gates))
-        return
-    _print(view, turn, task, gates)
+
+    def document(view: DeckView) -> dict[str, Any]:
+        turn, task = _named(view, name)
+        return _document(view, turn, task, _gates(view, turn))
+
+    def for_people(document: object, view: DeckView) -> None:
+        turn, task = _named(view, name)
+        _print(view, turn, task, _gates(view, turn))
+
+    show(context, document, for_people, as_json=as_json, watch=watch, ended_turns=MANY)
+
+
+def _gates(view: DeckView, turn: Turn | None) -> tuple[Gate, ...]:
+    if turn is None or turn.state is not TurnState.QUEUED:
+        return ()
+    return evaluate(turn, view, SystemClock().now_ms())
 
 
 def _named(view: DeckView, name: str) -> tuple[Turn | None, Task | None]:
@@ -126,30 +133,39 @@ def gate_line(gate: Gate) -> str:
 @click.argument(
     "changes", metavar="NAME=N…", nargs=-1, required=True, shell_complete=completing.limits
 )
+@watch_option
 @json_option
 @click.pass_obj
-def what_if(context: Context, changes: tuple[str, ...], as_json: bool) -> None:
+def what_if(context: Context, changes: tuple[str, ...], as_json: bool, watch: bool) -> None:
     """Show what would start if limits were these; changes nothing."""
-    with context.look() as look:
-        view = look.view()
-    wanted: dict[str, int | None] = {}
-    for name, text in read_assignments(changes):
-        full = full_limit_name(view, name)
-        value = read_limit_value(text, full)
-        check_limit(view, full, value)
-        wanted[full] = value
-    found = plan(with_limits(view, wanted), SystemClock().now_ms())
-    if as_json:
+    assignments = read_assignments(changes)
+
+    def document(view: DeckView) -> dict[str, Any]:
+        wanted: dict[str, int | None] = {}
+        for name, text in assignments:
+            full = full_limit_name(view, name)
+            value = read_limit_value(text, full)
+            check_limit(view, full, value)
+            wanted[full] = value
+        found = plan(with_limits(view, wanted), SystemClock().now_ms())
         waits = [
             {"turn": str(waiter.turn), "gates": gate_documents(waiter.gates)}
             for waiter in found.waits
         ]
-        print_json({"starts": [str(turn) for turn in found.starts], "waits": waits})
-        return
-    starts = ", ".join(f"#{turn}" for turn in found.starts) or "nothing"
+        return {"starts": [str(turn) for turn in found.starts], "waits": waits}
+
+    show(context, document, _print_plan, as_json=as_json, watch=watch)
+
+
+def _print_plan(document: dict[str, Any], view: DeckView) -> None:
+    starts = ", ".join(f"#{turn}" for turn in document["starts"]) or "nothing"
     click.echo(f"starts now:   {starts}")
-    for waiter in found.waits[:20]:
-        names = ", ".join(f"{gate.name} {gate.subject}".strip() for gate in waiter.gates)
-        click.echo(f"still waits:  #{waiter.turn} ({names})")
-    if len(found.waits) > 20:
-        click.echo(f"              and {len(found.waits) - 20} more")
+    waits = document["waits"]
+    for waiter in waits[:_MOST_WAITING]:
+        names = ", ".join(f"{gate['gate']} {gate['subject']}".strip() for gate in waiter["gates"])
+        click.echo(f"still waits:  #{waiter['turn']} ({names})")
+    if len(waits) > _MOST_WAITING:
+        click.echo(f"              and {len(waits) - _MOST_WAITING} more")
+
+
+_MOST_WAITING = 20

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from batchdeck.core.clock import SystemClock
@@ -21,12 +23,13 @@ from batchdeck.core.rules.gates import evaluate, shut
 from batchdeck.core.rules.order import place, service_order
 from batchdeck.core.rules.reordering import Where
 from batchdeck.core.text import clean_line
+from batchdeck.core.view import DeckView
 from batchdeck.tui.cli import completing
 from batchdeck.tui.cli.changing import carry_out, who
-from batchdeck.tui.cli.context import Context, print_json, print_rows
+from batchdeck.tui.cli.context import Context, print_rows
 from batchdeck.tui.cli.documents import turn_document
 from batchdeck.tui.cli.finding import check_known, needed_turn_number
-from batchdeck.tui.cli.showing import json_option
+from batchdeck.tui.cli.showing import json_option, show, watch_option
 from batchdeck.tui.cli.standard_input import given_text
 
 TURN = click.argument("turn", metavar="TURN", shell_complete=completing.turns)
@@ -39,24 +42,27 @@ def queue() -> None:
 
 @queue.command("list")
 @click.option("--agent", metavar="NAME", help="Only what waits for this agent.")
+@watch_option
 @json_option
 @click.pass_obj
-def list_queue(context: Context, agent: str | None, as_json: bool) -> None:
+def list_queue(context: Context, agent: str | None, as_json: bool, watch: bool) -> None:
     """List what waits, in the order of service, and what each waits for."""
-    with context.look() as look:
-        view = look.view()
+    show(context, lambda view: _rows(view, agent), _print_queue, as_json=as_json, watch=watch)
+
+
+def _rows(view: DeckView, agent: str | None) -> list[dict[str, Any]]:
     check_known("agent", agent, view.agents)
     now_ms = SystemClock().now_ms()
-    turns = [view.turns[turn] for turn in service_order(view)]
     rows = []
-    for turn in turns:
+    for turn in (view.turns[number] for number in service_order(view)):
         if agent is not None and turn.agent != agent:
             continue
         reasons = [gate.name for gate in shut(evaluate(turn, view, now_ms))]
         rows.append({**turn_document(view, turn), "place": place(turn, view), "gates": reasons})
-    if as_json:
-        print_json(rows)
-        return
+    return rows
+
+
+def _print_queue(rows: list[dict[str, Any]], view: DeckView) -> None:
     cells = [
         [
             f"#{row['turn']}",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from batchdeck.core.commands import (
@@ -17,14 +19,16 @@ from batchdeck.core.model.batch import INBOX
 from batchdeck.core.model.issue import read_issue
 from batchdeck.core.model.limit import read_status
 from batchdeck.core.model.spec import TaskSpec
+from batchdeck.core.model.task import Task
 from batchdeck.core.model.turn import TurnState
 from batchdeck.core.text import clean_line, one_line
+from batchdeck.core.view import DeckView
 from batchdeck.tui.cli import completing
 from batchdeck.tui.cli.changing import carry_out, who
-from batchdeck.tui.cli.context import Context, print_json
+from batchdeck.tui.cli.context import Context
 from batchdeck.tui.cli.documents import task_document
 from batchdeck.tui.cli.finding import one_task
-from batchdeck.tui.cli.showing import MANY, json_option
+from batchdeck.tui.cli.showing import MANY, json_option, show, watch_option
 from batchdeck.tui.cli.standard_input import given_text
 
 
@@ -104,15 +108,29 @@ def _free_key(context: Context, batch: str) -> str:
     return f"n{number}"
 
 
-@task.command()
+@task.command("show")
 @click.argument("name", metavar="TASK", shell_complete=completing.tasks)
+@watch_option
 @json_option
 @click.pass_obj
-def show(context: Context, name: str, as_json: bool) -> None:
+def show_task(context: Context, name: str, as_json: bool, watch: bool) -> None:
     """Show one task."""
-    with context.look() as look:
-        view = look.view(ended_turns=MANY, spending=True)
-    found = one_task(view, name)
+
+    def document(view: DeckView) -> dict[str, Any]:
+        return _document(view, one_task(view, name))
+
+    show(
+        context,
+        document,
+        _print_task,
+        as_json=as_json,
+        watch=watch,
+        ended_turns=MANY,
+        spending=True,
+    )
+
+
+def _document(view: DeckView, found: Task) -> dict[str, Any]:
     document = task_document(view, found)
     document["depends_on"] = [view.tasks[needed].key for needed in found.depends_on]
     document |= {"target": found.target, "folder": found.folder, "issue": found.issue}
@@ -126,14 +144,15 @@ def show(context: Context, name: str, as_json: bool) -> None:
         for blocker in view.blockers.values()
         if blocker.task == found.id
     ]
-    if as_json:
-        print_json(document)
-        return
-    for blocker in document.pop("blockers"):
+    return document
+
+
+def _print_task(document: dict[str, Any], view: DeckView) -> None:
+    for blocker in document["blockers"]:
         words = f"{blocker['blocker']} ({blocker['state']}): {blocker['question']}"
         click.echo(f"{'blocker':<12}{clean_line(words, 400)}")
     for key, value in document.items():
-        if value not in (None, [], ""):
+        if key != "blockers" and value not in (None, [], ""):
             shown = ", ".join(value) if isinstance(value, list) else value
             click.echo(f"{key:<12}{clean_line(str(shown), 400)}")
 
