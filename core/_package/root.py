@@ -98,7 +98,7 @@ class _Root:
         from batchdeck.core.agents.command import CommandAgent
         from batchdeck.core.agents.demo import DemoAgent
         from batchdeck.core.agents.preparing import Preparation
-        from batchdeck.core.batchfile.settings import read_settings
+        from batchdeck.core.batchfile.settings import SettingsFiles, read_settings
         from batchdeck.core.batchfile.trust import refuse_tracked_deck
         from batchdeck.core.clock import SystemClock
         from batchdeck.core.deck.opening import open_deck
@@ -108,6 +108,7 @@ class _Root:
         from batchdeck.core.trackers.choosing import trackers
 
         refuse_tracked_deck(paths.root)
+        files = SettingsFiles(paths.root)
         settings = read_settings(paths.root)
         if opening.dispatch:
             paths.make()
@@ -119,6 +120,7 @@ class _Root:
             attention_limit=None if settings.attention is None else settings.attention.value,
             environment=self._environment,
             agents=tuple(settings.agents.values()),
+            configuration=files,
             folders=settings.folders,
             dispatch=opening.dispatch,
             admit=opening.admit,

@@ -66,9 +66,44 @@ def read_settings(deck: Path, user: Path | None = None) -> Settings:
         BadInput: one of them cannot be read.
     """
     deck = Path(os.path.abspath(deck))
-    files = [deck / CONFIG, *(deck.parent / name for name in GUIDES), user or user_config()]
-    if not any(file.exists() for file in files):
+    if not any(file.exists() for file in _files(deck, user or user_config())):
         return Settings()
     from batchdeck.core.batchfile.layers import read_layers  # the schema takes a while to load
 
     return read_layers(deck, user or user_config())
+
+
+class SettingsFiles:
+    """The files of a deck's settings, looked at now, and again and again."""
+
+    def __init__(self, deck: Path) -> None:
+        self._deck = Path(os.path.abspath(deck))
+        self._seen = self._look()
+
+    def have_changed(self) -> bool:
+        """Whether a file is another one than at the last look."""
+        before, self._seen = self._seen, self._look()
+        return before != self._seen
+
+    def _look(self) -> list[tuple[int, int, int] | None]:
+        return [_stamp(file) for file in _files(self._deck, user_config())]
+
+    def agents(self) -> tuple[Agent, ...]:
+        """The agents that they define now.
+
+        Raises:
+            BatchFileFaults, BadInput: as `read_settings`.
+        """
+        return tuple(read_settings(self._deck).agents.values())
+
+
+def _files(deck: Path, user: Path) -> list[Path]:
+    return [deck / CONFIG, *(deck.parent / name for name in GUIDES), user]
+
+
+def _stamp(file: Path) -> tuple[int, int, int] | None:
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino

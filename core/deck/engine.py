@@ -139,6 +139,10 @@ class Engine:
             while self._inbox or self.memory.writing:
                 await self.wait_newer(self.view.revision)
 
+    def show_remark(self, words: str | None) -> None:
+        """Shows a remark on every screen; None takes it back."""
+        self.memory.show_remark(words)
+
     async def output(self, turn: int, start: int = 0, limit: int = 65536) -> OutputPage:
         """See `Deck.output`."""
         state = self.memory.state

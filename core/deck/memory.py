@@ -24,6 +24,7 @@ _NOT_ON_DISK = (
     "max_parallel_cap",
     "parallelism_limit_cap",
     "banner",
+    "remark",
     "fault",
     "broken",
     "supervised",
@@ -93,6 +94,12 @@ class Memory:
             self.publish()
             return
         self._tell_of(replace(self._view, fault=words, revision=self.state.revision))
+
+    def show_remark(self, words: str | None) -> None:
+        """Publishes something an operator should know; None takes it back."""
+        self.state.remark = words
+        self.state.revision += 1
+        self.publish()
 
     def _tell_of(self, view: DeckView) -> None:
         self._view = view

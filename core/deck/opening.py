@@ -15,7 +15,8 @@ from anyio.abc import TaskGroup, TaskStatus
 
 from batchdeck.core.agents.adapter import Adapter
 from batchdeck.core.clock import Clock, SystemClock
-from batchdeck.core.commands import DefineAgent, DefineFolders
+from batchdeck.core.commands import DefineFolders
+from batchdeck.core.deck.configuring import define_agents, follow
 from batchdeck.core.deck.dispatcher import Dispatcher, Prepare
 from batchdeck.core.deck.engine import Engine
 from batchdeck.core.deck.lock import held
@@ -95,7 +96,8 @@ async def open_deck(
                     await reconciler.first_look()
                     roles.start_soon(reconciler.run)
                 await _define_folders(engine, options)
-                await _define_agents(engine, options)
+                if options.dispatch:
+                    await define_agents(engine, options.agents)
                 if options.admit:
                     engine.admit()
                 yield engine
@@ -169,6 +171,8 @@ def _start_helpers(
     engine.barriers.look(restored.state)
     retention = Retention.of(options.retention)
     roles.start_soon(_outliving, prune_in_time, reader, retention, clock, engine.post)
+    if options.configuration is not None:
+        roles.start_soon(_outliving, follow, engine, options.configuration)
 
 
 async def _outliving(role: Callable[..., Awaitable[None]], *given: Any) -> None:
@@ -199,15 +203,6 @@ async def _define_folders(engine: Engine, options: DeckOptions) -> None:
     """Names of folders as the configuration has them now; one may have been deleted."""
     if options.dispatch and engine.memory.state.defined_folders != options.folders:
         await engine.submit(DefineFolders(folders=dict(options.folders), by="config.yaml"))
-
-
-async def _define_agents(engine: Engine, options: DeckOptions) -> None:
-    """Agents of the configuration; one that contradicts an active batch's keeps its definition."""
-    for agent in options.agents if options.dispatch else ():
-        create = agent.name not in engine.view.agents
-        await engine.submit(
-            DefineAgent(agent=agent, create=create, unless_in_use=True, by="config.yaml")
-        )
 
 
 async def _dispatch(dispatcher: Dispatcher, *, task_status: TaskStatus[None]) -> None:

@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from batchdeck.core.model.agent import Agent
 from batchdeck.core.model.limit import DEFAULT_AGENT_CAP, DEFAULT_GLOBAL_CAP
+
+
+class Configuration(Protocol):
+    """The files of a deck's configuration."""
+
+    def have_changed(self) -> bool:
+        """Whether a file is another one than at the last look, or than when the deck was opened."""
+        ...
+
+    def agents(self) -> Iterable[Agent]:
+        """The agents that they define now.
+
+        Raises:
+            BatchdeckError: something in them is wrong, or they cannot be read.
+        """
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +39,8 @@ class DeckOptions:
     """The process's environment, copied before any screen was built."""
     agents: tuple[Agent, ...] = ()
     """Those that the configuration defines."""
+    configuration: Configuration | None = None
+    """Its files, to be looked at while the deck is open."""
     folders: Mapping[str, str] = field(default_factory=dict)
     """Names of folders that it defines, with their absolute paths."""
     dispatch: bool = True

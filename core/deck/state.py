@@ -86,6 +86,9 @@ class DeckState:
     broken: bool = False
     """The fault is of our own making; only a restart makes it good."""
     banner: str | None = None
+    """What was found when the deck was opened."""
+    remark: str | None = None
+    """What has come to light since."""
     violations: tuple[str, ...] = ()
     incomplete: set[str] = field(default_factory=set)
     """Batches of which tasks could not be read: they do not come to their end."""
@@ -361,7 +364,7 @@ class DeckState:
             draining=self.draining,
             max_parallel_cap=self.max_parallel_cap,
             parallelism_limit_cap=self.parallelism_limit_cap,
-            banner=self.banner,
+            banner=" ".join(filter(None, (self.banner, self.remark))) or None,
             violations=self.violations,
         )
 

@@ -233,7 +233,7 @@ async def test_held_and_released_at_the_same_moment_the_last_word_counts_on_disk
     async with bench(tmp_path) as here:
         await here.add(spec())
         if last == "held":
-            await here.deck.submit(words[0])
+            await here.deck.submit(PutHold(what="agent:a"))
             words.reverse()
         async with anyio.create_task_group() as seats:
             for word in words:

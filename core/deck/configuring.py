@@ -1,0 +1,44 @@
+"""The configuration while a deck is open: changed files are read again, faulty ones are told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import anyio
+import anyio.to_thread
+
+from batchdeck.core.commands import DefineAgent
+from batchdeck.core.deck.engine import Engine
+from batchdeck.core.deck.options import Configuration
+from batchdeck.core.errors import BatchdeckError
+from batchdeck.core.model.agent import Agent
+
+LOOK_SECONDS = 5.0
+"""How often the files are looked at."""
+BY = "config.yaml"
+
+
+async def define_agents(engine: Engine, agents: Iterable[Agent]) -> None:
+    """Takes agents over; one that contradicts an active batch's keeps its definition."""
+    for agent in agents:
+        create = agent.name not in engine.view.agents
+        await engine.submit(DefineAgent(agent=agent, create=create, unless_in_use=True, by=BY))
+
+
+async def follow(engine: Engine, configuration: Configuration) -> None:
+    """Takes over the agents of changed files; what else they say counts from the next start.
+
+    What was good before stays in force while a file is faulty, and the screens say so.
+    """
+    while True:
+        await anyio.sleep(LOOK_SECONDS)
+        if not await anyio.to_thread.run_sync(configuration.have_changed):
+            continue
+        try:
+            agents = await anyio.to_thread.run_sync(configuration.agents)
+        except BatchdeckError as error:
+            fault = error.message.splitlines()[0].rstrip(".")
+            engine.show_remark(f"{fault}. The configuration that was good before stays in force.")
+        else:
+            engine.show_remark(None)
+            await define_agents(engine, agents)
