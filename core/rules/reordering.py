@@ -22,12 +22,17 @@ class Where(StrEnum):
 
 
 def reordered(
-    queue: Sequence[Turn], turn: Turn, where: Where, anchor: Turn | None = None
+    queue: Sequence[Turn],
+    turn: Turn,
+    where: Where,
+    anchor: Turn | None = None,
+    others: Sequence[Turn] = (),
 ) -> list[Turn]:
     """The turns of `queue` (in the order of service) that get another place, with that place.
 
     The places themselves, priority and position, stay the same set: nobody of another agent is
-    overtaken who was not overtaken before.
+    overtaken who was not overtaken before. `others`: turns elsewhere, of the same targets and
+    conversations, that have not ended.
 
     Raises:
         Refused: turns of one target or conversation would no longer be in the order received.
@@ -38,7 +43,7 @@ def reordered(
         evolve(other, priority=held.priority, position=held.position)
         for other, held in zip(wanted, queue, strict=True)
     ]
-    _check_order(queue, moved)
+    _check_order([*queue, *others], [*moved, *others])
     before = {other.id: other for other in queue}
     return [
         other

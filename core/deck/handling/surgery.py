@@ -59,7 +59,7 @@ def move(work: Work, command: MoveTurn) -> Receipt:
         (t for t in work.state.turns.values() if _waits_for(t, turn.agent)),
         key=lambda t: t.service_key,
     )
-    changed = reordered(queue, turn, command.where, anchor)
+    changed = reordered(queue, turn, command.where, anchor, _in_line_elsewhere(work, queue))
     for other in changed:
         work.scheduler.remove(other.id)
         work.put_turn(other)
@@ -72,6 +72,14 @@ def move(work: Work, command: MoveTurn) -> Receipt:
     return Receipt(
         accepted=True, turn=turn.id, state=moved.state, position=spot, message=f"#{turn.id} moved"
     )
+
+
+def _in_line_elsewhere(work: Work, queue: Sequence[Turn]) -> list[Turn]:
+    """Turns of other agents, or at work, that are in one line with turns of a queue."""
+    state = work.state
+    names = {name for turn in queue for name in state.sequence_names(turn)}
+    members = {member for name in names for member in state.contended.get(name, ())}
+    return [state.turns[member] for member in members.difference(turn.id for turn in queue)]
 
 
 def _waits_for(turn: Turn, agent: str) -> bool:

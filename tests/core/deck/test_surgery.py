@@ -248,3 +248,21 @@ async def test_messages_that_go_on_in_different_conversations_are_not_merged(
         anew = await here.deck.submit(Send(to="a", text="new", on_busy=OnBusy.QUEUE))
         refused = await here.deck.submit(MergeTurns(turns=(goes_on.turn, anew.turn)))
         assert "different conversations" in refused.message
+
+
+@pytest.mark.parametrize("where", [Where.DOWN, Where.LAST])
+async def test_a_target_keeps_its_order_among_the_queues_of_several_agents(
+    tmp_path: Path, where: Where
+) -> None:
+    async with bench(tmp_path) as here:
+        await here.deck.submit(SetLimit(name="global", value=0))
+        tasks = [
+            TaskSpec("T1", "a", target="t"),
+            TaskSpec("T2", "b", target="t"),
+            TaskSpec("T3", "a"),
+        ]
+        await here.add(batch_spec("b", tasks, [demo_agent("a"), demo_agent("b")]))
+        refused = await here.deck.submit(MoveTurn(turn=1, where=where))
+        assert not refused.accepted
+        assert "target t runs strictly in the order received: #1, #2" in refused.message
+        assert [here.view.turns[turn].position for turn in (1, 2, 3)] == [1, 2, 3]
