@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import anyio
 import anyio.to_thread
 
-from batchdeck.core.commands import DefineAgent
+from batchdeck.core.commands import DefineAgent, DefineFolders
 from batchdeck.core.deck.engine import Engine
 from batchdeck.core.deck.options import Configuration
 from batchdeck.core.errors import BatchdeckError
@@ -23,6 +23,12 @@ async def define_agents(engine: Engine, agents: Iterable[Agent]) -> None:
     for agent in agents:
         create = agent.name not in engine.view.agents
         await engine.submit(DefineAgent(agent=agent, create=create, unless_in_use=True, by=BY))
+
+
+async def define_folders(engine: Engine, folders: Mapping[str, str]) -> None:
+    """Takes names of folders over; one that is not among them any more is deleted."""
+    if engine.memory.state.defined_folders != folders:
+        await engine.submit(DefineFolders(folders=dict(folders), by=BY))
 
 
 async def follow(engine: Engine, configuration: Configuration) -> None:

@@ -15,8 +15,7 @@ from anyio.abc import TaskGroup, TaskStatus
 
 from batchdeck.core.agents.adapter import Adapter
 from batchdeck.core.clock import Clock, SystemClock
-from batchdeck.core.commands import DefineFolders
-from batchdeck.core.deck.configuring import define_agents, follow
+from batchdeck.core.deck.configuring import define_agents, define_folders, follow
 from batchdeck.core.deck.dispatcher import Dispatcher, Prepare
 from batchdeck.core.deck.engine import Engine
 from batchdeck.core.deck.lock import held
@@ -95,7 +94,8 @@ async def open_deck(
                     engine.reconciler = reconciler
                     await reconciler.first_look()
                     roles.start_soon(reconciler.run)
-                await _define_folders(engine, options)
+                if options.dispatch:
+                    await define_folders(engine, options.folders)
                 if options.dispatch:
                     await define_agents(engine, options.agents)
                 if options.admit:
@@ -197,12 +197,6 @@ def _findings(
         words.append(f"Rows that cannot be read were set aside, the rest runs: {shown}.")
     unknown = hold_their_turns(raw, state, unknown_attempts(raw, paths.runs))
     return " ".join([*words, *([unknown] if unknown else [])]) or None
-
-
-async def _define_folders(engine: Engine, options: DeckOptions) -> None:
-    """Names of folders as the configuration has them now; one may have been deleted."""
-    if options.dispatch and engine.memory.state.defined_folders != options.folders:
-        await engine.submit(DefineFolders(folders=dict(options.folders), by="config.yaml"))
 
 
 async def _dispatch(dispatcher: Dispatcher, *, task_status: TaskStatus[None]) -> None:
