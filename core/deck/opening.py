@@ -96,7 +96,6 @@ async def open_deck(
                     roles.start_soon(reconciler.run)
                 if options.dispatch:
                     await define_folders(engine, options.folders)
-                if options.dispatch:
                     await define_agents(engine, options.agents)
                 if options.admit:
                     engine.admit()
