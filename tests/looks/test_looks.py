@@ -9,6 +9,7 @@ import pytest
 from textual.pilot import Pilot
 
 from batchdeck.core.model.event import Event
+from batchdeck.core.model.permission import Allowance
 from batchdeck.tui.app import DeckApp
 from tests.support.screen import screen_text, until_shown
 from tests.support.stub_deck import NOW_MS, FixedClock, StubDeck
@@ -106,4 +107,16 @@ def test_the_items_of_a_foreach(snap_compare: Compare, size: tuple[int, int]) ->
         await pilot.pause(0.3)
 
     app = DeckApp(StubDeck(items_view()), clock=FixedClock())
+    assert snap_compare(app, terminal_size=size, run_before=opened)
+
+
+@pytest.mark.parametrize("size", [(120, 36), (80, 24), (60, 15)], ids=lambda s: f"{s[0]}x{s[1]}")
+def test_what_agents_may_always_do(snap_compare: Compare, size: tuple[int, int]) -> None:
+    async def opened(pilot: Pilot[Any]) -> None:
+        await until_shown(pilot, "#412")
+        await pilot.press("P")
+        await until_still(pilot)
+
+    kept = Allowance(3, "coder", "s", "edit anything in its working folder", "op", NOW_MS - 90_000)
+    app = DeckApp(StubDeck(busy_view(allowances={3: kept})), clock=FixedClock())
     assert snap_compare(app, terminal_size=size, run_before=opened)

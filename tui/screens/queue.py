@@ -67,7 +67,9 @@ class QueueScreen(FilteringScreen):
         )
 
     def expect_order(self) -> None:
-        self.query_one(TurnTable).expect_order()
+        table = self.query_one(TurnTable)
+        table.expect_order()
+        table.stay_on_row()
 
     # editing
 

@@ -114,6 +114,10 @@ class VirtualTable(ScrollView, Generic[Key], can_focus=True):
         """The next order is the operator's own doing: it need not wait for their hand."""
         self._moved_at = -REST_SECONDS
 
+    def stay_on_row(self) -> None:
+        """The cursor goes wherever its row does, also where the operator has not moved it yet."""
+        self._anchor = self.cursor_key
+
     def move_to(self, key: Key) -> None:
         """Puts the cursor on a row, as the operator would."""
         if key in self._keys:
