@@ -138,10 +138,10 @@ async def test_in_the_past_nothing_is_edited_answered_or_released() -> None:
         await until_shown(pilot, "open: this is how it was; esc returns to now")
         await pilot.press("exclamation_mark")
         await until_shown(pilot, "the folder is missing")
-        for key in ("enter", "h", "r", "j", "enter", "h", "r"):
-            await pilot.press(key)
-            if key != "j":
-                await until_shown(pilot, "esc, and once more, returns to now")
+        await pilot.press("enter")
+        await until_shown(pilot, "esc, and once more, returns to now")
+        await pilot.press("h", "r", "j", "enter", "h", "r")
+        await pilot.pause()
         assert len(app.screen_stack) == 3
         await pilot.press("escape", "escape")
         await until_gone(pilot, "as it was at")
