@@ -93,7 +93,7 @@ def closed() -> Receipt:
 
 def receipt_text(receipt: Receipt) -> str:
     """What was accepted, as it is stored."""
-    fields = asdict(receipt).items()
+    fields = asdict(replace(receipt, gates=())).items()  # what was accepted stands behind no gate
     return json.dumps({k: v for k, v in fields if v is not None and v != () and v != ""})
 
 

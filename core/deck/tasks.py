@@ -37,11 +37,11 @@ def decide_task(work: Work, turn: Turn, task: Task) -> None:
         if task.index is not None:
             work.state.foreaches[task.batch].forget(task.id)
         complete_task(work, task)
-    elif turn.state in _FAILURES:
+    elif turn.state in _FAILURES and task.because is not Because.CANCELLED:
         _fail_attempt(work, turn, task)
     elif turn.state is TurnState.CANCELLED and _was_only_stopped(turn, task):
         _set_back(work, turn, task)
-    elif turn.state is TurnState.CANCELLED:
+    elif turn.state in (TurnState.CANCELLED, *_FAILURES):
         because = None if turn.stopped_by is None else Because.CANCELLED
         fail_task(work, task, turn.error or "cancelled", turn, because)
     finish_batch(work, task.batch)

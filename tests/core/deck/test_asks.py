@@ -177,3 +177,17 @@ async def test_a_cancelled_task_has_failed_whatever_its_turn_did(
         task = here.view.tasks[1]
         assert (task.status, task.error) == (Status.FAILED, "cancelled by op")
         assert here.view.batches["b"].state is BatchState.COMPLETED_WITH_ERRORS
+
+
+async def test_a_cancelled_task_that_fails_by_itself_meanwhile_is_not_tried_again(
+    tmp_path: Path,
+) -> None:
+    async with bench(tmp_path) as here:
+        tasks = [TaskSpec("T1", "a")]
+        await here.add(batch_spec("b", tasks, [demo_agent("a", 1)], max_attempts=3))
+        await here.puppets.until_begun(1)
+        here.puppets.when_stopped(1, TurnState.FAILED)
+        await here.deck.submit(StopTurn(turn=1, for_good=True, by="op"))
+        await here.until(lambda view: not view.live)
+        assert here.view.tasks[1].status is Status.FAILED
+        assert here.view.queued == 0
