@@ -81,6 +81,8 @@ class Engine:
         """Of the turns that the latest transaction claimed."""
         self.listeners: list[Callable[[Sequence[Event]], None]] = []
         """Called with the events of each transaction once it is on disk, in order."""
+        self.issues_come_first = anyio.Event()
+        """Turns are to start as soon as the trackers were asked."""
         self.closed = anyio.Event()
         """The writer has ended."""
         self.dispatcher: Dispatcher
@@ -174,8 +176,18 @@ class Engine:
         self._inbox.post(letter)
 
     def admit(self) -> None:
-        """Begins to start turns: recovery is over."""
-        self._admitting = self._options.dispatch
+        """Begins to start turns: recovery is over. Where issues are followed they are asked for
+        first, by whoever waits for `issues_come_first`.
+        """
+        if self.reconciler is not None and self.reconciler.follows_issues:
+            self.issues_come_first.set()
+        else:
+            self.begin_admitting()
+
+    def begin_admitting(self) -> None:
+        """Starts turns from now on, unless the deck is being left or is broken."""
+        left = self.closing or self.memory.state.broken
+        self._admitting = self._options.dispatch and not left
         self._inbox.ring()
 
     def stop_admitting(self) -> None:

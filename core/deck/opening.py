@@ -94,6 +94,7 @@ async def open_deck(
                     engine.reconciler = reconciler
                     await reconciler.first_look()
                     roles.start_soon(reconciler.run)
+                    roles.start_soon(_admit_when_asked, engine, reconciler)
                 if options.dispatch:
                     await define_folders(engine, options.folders)
                     await define_agents(engine, options.agents)
@@ -108,6 +109,13 @@ async def open_deck(
                 roles.cancel_scope.cancel()
         if failure is not None:
             raise failure
+
+
+async def _admit_when_asked(engine: Engine, reconciler: Reconciler) -> None:
+    """Lets the first turns start once the trackers said what was done elsewhere."""
+    await engine.issues_come_first.wait()
+    await reconciler.before_admission()
+    engine.begin_admitting()
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,8 +34,13 @@ LOOK_SECONDS = 25.0
 """A look at the trackers takes no longer; what it has not seen by then it sees next time."""
 LAUNCH_SECONDS = 10.0
 """How long an attempt waits at most for a look before its agent is started."""
+FIRST_SECONDS = 10.0
+"""How long the first admission waits at most for the trackers."""
 NOTICE_SECONDS = 1.0
 """How soon the interval of a batch that was added meanwhile is noticed."""
+
+
+BEFORE_THE_FIRST = "before the first start"
 
 
 @dataclass(slots=True)
@@ -43,6 +48,8 @@ class _Request:
     """Somebody waits for a look: at everything, or at one issue."""
 
     ref: IssueRef | None = None
+    why: str = "asked for"
+    by_person: bool = True
     done: anyio.Event = field(default_factory=anyio.Event)
     words: str = ""
 
@@ -73,13 +80,25 @@ class Reconciler:
 
     # -- what others ask for
 
+    @property
+    def follows_issues(self) -> bool:
+        """Whether trackers are to be asked before anything is admitted."""
+        return self._tracker is not None and bool(issues_of(looked_at(self._view())))
+
+    async def before_admission(self) -> None:
+        """One look at everything, trackers included; a slow one is not waited for without end."""
+        request = _Request(why=BEFORE_THE_FIRST, by_person=False)
+        self._ask(request)
+        with anyio.move_on_after(FIRST_SECONDS):
+            await request.done.wait()
+
     async def first_look(self) -> None:
         """What the deck's own rows say, before anything is admitted."""
         view = self._view()
         tasks = looked_at(view)
         findings, errors = _checked(lambda some: local_findings(view, some), tasks)
         if findings or errors:
-            await self._hand_over(findings, errors, None, begins="before the first start")
+            await self._hand_over(findings, errors, None, begins=BEFORE_THE_FIRST)
             self._begun = True
 
     async def now(self) -> Receipt:
@@ -171,7 +190,8 @@ class Reconciler:
         left = [task for task in tasks if task.id not in told]
         left += closed_by_deck(view, timed=not wholly)
         asked = {one.ref for one in requests if one.ref}
-        seen = await self._ask_tracker({*issues_of(left).values(), *asked}, at_once=bool(wholly))
+        by_person = any(request.by_person for request in wholly)
+        seen = await self._ask_tracker({*issues_of(left).values(), *asked}, at_once=by_person)
         more, failed = _checked(lambda some: list(issue_findings(view, some, self._facts)), left)
         findings, errors = [*findings, *more], (*errors, *failed, *seen.errors)
         begins = "" if self._begun else f"every {self._interval():g} s"
@@ -179,7 +199,7 @@ class Reconciler:
             findings,
             self._news(errors),
             seen.standing,
-            begins="asked for" if wholly else begins,
+            begins=wholly[0].why if wholly else begins,
         )
         self._begun = True
         return _words(len(tasks), len(letter.applied), errors)

@@ -84,6 +84,7 @@ def test_an_issue_that_was_closed_before_the_start_costs_no_agent(
     space.run("run", file, "--headless", code=0)
     assert sorted(space.starts()) == ["T2", "T3"]
     assert kinds(space).count("reconcile.skipped") == 1
+    assert kinds(space).count("turn.claimed") == 2, "it took no slot either"
 
 
 def test_reconcile_answers_from_another_terminal_once_it_is_done(

@@ -6,10 +6,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from batchdeck.core.clock import SystemClock
+from batchdeck.core.clock import Clock, SystemClock
 from batchdeck.core.commands import BlockTask, Reconcile, RetryTask, SetLimit, SetStatus
 from batchdeck.core.model.batch import BatchState
 from batchdeck.core.model.spec import TaskSpec
@@ -24,11 +25,13 @@ pytestmark = pytest.mark.anyio
 
 
 @asynccontextmanager
-async def tracked(tmp_path: Path, server: TrackerServer) -> AsyncIterator[Bench]:
+async def tracked(
+    tmp_path: Path, server: TrackerServer, clock: Clock | None = None, **options: Any
+) -> AsyncIterator[Bench]:
     config = {"kind": "github", "base_url": server.address, "token_env": "TOKEN"}
-    following = trackers(config, {"TOKEN": server.token or ""}, SystemClock())
+    following = trackers(config, {"TOKEN": server.token or ""}, clock or SystemClock())
     try:
-        async with bench(tmp_path, tracker=following) as here:
+        async with bench(tmp_path, tracker=following, **options) as here:
             yield here
     finally:
         await following.close()

@@ -1,0 +1,81 @@
+"""The trackers are asked before anything is admitted, whichever way a deck begins."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from batchdeck.core.commands import ResumeBatch, RetryTask, SetLimit
+from batchdeck.core.deck import reconcile
+from batchdeck.core.model.batch import BatchState
+from batchdeck.core.model.task import Status
+from batchdeck.core.model.turn import TurnState
+from tests.core.deck.test_reconcile import change
+from tests.core.deck.test_tracked import add, task, tracked
+from tests.core.trackers.test_hostile import silence
+from tests.support.puppets import Bench
+from tests.support.tracker_server import tracker_server
+
+pytestmark = pytest.mark.anyio
+
+
+async def claimed(here: Bench) -> list[str | None]:
+    events = await here.deck.events(0, 1_000)
+    return [event.task for event in events if event.kind == "turn.claimed"]
+
+
+async def test_whichever_way_a_deck_begins_its_issues_are_asked_for_before_anything_is_admitted(
+    tmp_path: Path,
+) -> None:
+    with tracker_server() as server:
+        server.put(1)
+        server.put(2)
+        async with tracked(tmp_path, server, admit=False) as here:  # a batch that is run
+            await add(here, task(1), task(2), agent_limit=1)
+            server.close(1)
+            here.deck.admit()
+            await here.end(2, TurnState.FAILED)
+            assert here.view.tasks[1].status is Status.DONE
+        server.forget()
+        async with tracked(tmp_path, server, admit=False) as here:  # one that is tried again
+            await here.deck.submit(RetryTask(task="T2"))
+            await here.deck.submit(ResumeBatch())
+            server.close(2)
+            here.deck.admit()
+            await here.until(lambda view: view.batches["b"].state is BatchState.COMPLETED)
+            assert here.puppets.begun == []
+            assert await claimed(here) == ["b/T2"]
+            assert len(server.lists) == 1
+
+
+async def test_after_a_crash_too_issues_are_asked_for_before_anything_is_admitted(
+    tmp_path: Path,
+) -> None:
+    with tracker_server() as server:
+        for number in (1, 2, 3):
+            server.put(number)
+        async with tracked(tmp_path, server) as here:
+            await here.deck.submit(SetLimit(name="global", value=0))
+            await add(here, task(1), task(2), task(3), agent_limit=1)
+            await here.deck.submit(SetLimit(name="global", value=4))
+            await here.puppets.until_begun(1)
+        change(tmp_path, "UPDATE facts SET value = '0' WHERE key = 'stopped_in_order'")
+        server.close(1)
+        server.close(2)
+        async with tracked(tmp_path, server) as here:
+            await here.puppets.until_begun(3)
+            assert here.puppets.begun == [3]
+            assert await claimed(here) == ["b/T1", "b/T3"]
+
+
+async def test_a_tracker_that_never_answers_holds_the_first_start_up_for_so_long_and_no_longer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reconcile, "FIRST_SECONDS", 0.05)
+    monkeypatch.setattr(reconcile, "LAUNCH_SECONDS", 0.05)
+    with tracker_server(always=silence) as server:
+        async with tracked(tmp_path, server, admit=False) as here:
+            await add(here, task(1))
+            here.deck.admit()
+            await here.puppets.until_begun(1)
