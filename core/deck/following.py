@@ -25,7 +25,9 @@ def follow(work: Work, found: Found) -> None:
         work.state.trackers = found.trackers
     for error in found.errors:
         work.emit("reconcile.error", by=BY, error=error)
-    found.applied.clear()  # the round may be carried out again
+    for finding in found.findings:
+        if finding.task in found.applied:
+            found.applied.remove(finding.task)  # the round is carried out again
     for finding in found.findings:
         task = work.state.tasks.get(finding.task)
         if task is None or (task.status, task.turn) != (finding.status, finding.turn):

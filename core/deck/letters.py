@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import anyio
@@ -93,8 +93,19 @@ class Found:
     """Why reconciliation begins now, where that is to be told."""
     applied: list[int] = field(default_factory=list)
     """Tasks that were changed."""
+    failed: dict[int, str] = field(default_factory=dict)
+    """Tasks of which a finding could not be followed, and why."""
     done: anyio.Event = field(default_factory=anyio.Event)
     """What follows is on disk, or cannot be."""
+
+    def singly(self) -> list[Found]:
+        """The same, a letter for each finding; with the last of them it is done."""
+        rest = replace(self, findings=(), done=anyio.Event())
+        parts = [
+            rest,
+            *(Found((one,), applied=self.applied, failed=self.failed) for one in self.findings),
+        ]
+        return [*parts[:-1], replace(parts[-1], done=self.done)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -195,14 +195,16 @@ class Reconciler:
         more, failed = _checked(lambda some: list(issue_findings(view, some, self._facts)), left)
         findings, errors = [*findings, *more], (*errors, *failed, *seen.errors)
         begins = "" if self._begun else f"every {self._interval():g} s"
-        letter = await self._hand_over(
-            findings,
-            self._news(errors),
-            seen.standing,
-            begins=wholly[0].why if wholly else begins,
-        )
+        begins = wholly[0].why if wholly else begins
+        letter = await self._hand_over(findings, (), seen.standing, begins)
         self._begun = True
+        errors = (*errors, *(self._unfollowed(*failed) for failed in letter.failed.items()))
+        await self._hand_over((), self._news(errors), None)
         return _words(len(tasks), len(letter.applied), errors)
+
+    def _unfollowed(self, task_id: int, words: str) -> str:
+        task = self._task(task_id)
+        return f"what was found about {task.name if task else 'a task'} cannot be followed: {words}"
 
     async def _look_at_issues(self, refs: set[IssueRef]) -> str:
         """A look on behalf of attempts that are about to start."""

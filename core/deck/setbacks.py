@@ -51,9 +51,9 @@ def failed_words(error: Exception) -> str:
 def survivors(letters: Sequence[Letter], error: Exception) -> list[Letter] | None:
     """The letters to carry out again, one by one; None where none of them can be the cause.
 
-    Of several, each is tried alone. One that fails alone is the cause: a command is refused; the
-    news of an attempt's end is told again without what the agent said; other news is dropped, for
-    it will be told again.
+    Of several, each is tried alone; so are the findings of a look. One that fails alone is the
+    cause: a command is refused; the news of an attempt's end is told again without what the agent
+    said; other news is dropped, for it will be told again.
     """
     if len(letters) > 1:
         return list(letters)
@@ -66,7 +66,12 @@ def survivors(letters: Sequence[Letter], error: Exception) -> list[Letter] | Non
                 return [replace(letter, outcome=bare)]
             case Ended() | Judged():
                 return None
-            case Found() | Forget():
+            case Found() if len(letter.findings) > 1:
+                return list(letter.singly())
+            case Found():
+                letter.failed.update({one.task: failed_words(error) for one in letter.findings})
+                letter.done.set()
+            case Forget():
                 letter.done.set()
             case Wants():
                 letter.reply.give(Decision.DENY)

@@ -9,6 +9,7 @@ import anyio
 import pytest
 
 from batchdeck.core.commands import BlockTask, Reconcile, RetryTask, SetLimit, SetStatus
+from batchdeck.core.deck import following
 from batchdeck.core.deck import reconcile as reconciling
 from batchdeck.core.model.batch import BatchState
 from batchdeck.core.model.spec import BatchSpec, TaskSpec
@@ -202,6 +203,34 @@ async def test_one_check_that_fails_is_told_and_stops_nothing(
         assert len(errors) == 1, "the same failure is told once"
         assert "b/T1 could not be checked" in errors[0].fields["error"]
         assert here.view.turns[1].state is TurnState.RUNNING
+
+
+async def test_a_finding_that_cannot_be_followed_is_told_once_and_the_others_are_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    apply = following._apply
+
+    def faulty(work, finding, task):
+        done = apply(work, finding, task)
+        if task.key == "T2":
+            raise ValueError("half of it is done")
+        return done
+
+    monkeypatch.setattr(following, "_apply", faulty)
+    async with bench(tmp_path) as here:
+        await here.add(spec(tasks=3, interval=0, agent_limit=4))
+        await here.puppets.until_begun(1, 2, 3)
+        change(tmp_path, "UPDATE tasks SET status = 'DONE'")
+        await here.deck.audit()
+        await here.until(lambda view: view.tasks[3].status is Status.DONE)
+        for _ in range(2):
+            await here.deck.submit(Reconcile())
+            await here.until(lambda view: view.running == 1)
+        states = [here.view.turns[turn].state for turn in (1, 2, 3)]
+        assert states == [TurnState.SUPERSEDED, TurnState.RUNNING, TurnState.SUPERSEDED]
+        (told,) = [e for e in await here.deck.events(0, 999) if e.kind == "reconcile.error"]
+        assert "b/T2" in told.fields["error"]
+        assert here.view.fault is None
 
 
 async def test_a_look_that_fails_as_a_whole_is_told_and_the_next_one_comes(
