@@ -10,6 +10,16 @@ from batchdeck.core.model.ask import Ask
 from batchdeck.core.text import clean_line
 
 
+def fitting_words(ask: Ask) -> list[str]:
+    """What an answer has to be like, beside its choices, and what the agent would take itself."""
+    words = []
+    if ask.schema is not None:
+        words.append(f"The answer is to fit this JSON schema: {ask.schema}")
+    if ask.default:
+        words.append(f"The agent suggests: {ask.default}")
+    return words
+
+
 def check_answer(ask: Ask, answer: str) -> None:
     """Holds an answer against the question's choices, or its JSON schema.
 

@@ -45,6 +45,10 @@ class Refused(BatchdeckError):
     code = "busy"
 
 
+ILLEGAL_MOVE = "illegal_move"
+"""The code of what a task's status does not allow."""
+
+
 class NoSupervisor(BatchdeckError):
     """Nobody dispatches for this deck, and this needs somebody who does."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
+from itertools import groupby
 from typing import Any
 
 from batchdeck.core.model.event import Event
@@ -37,15 +38,18 @@ class Record:
     """Of an item of a foreach: its place, from 0."""
     item: str | None = None
     """Its value, as JSON."""
+    history: tuple[dict[str, Any], ...] = ()
+    """All its attempts, those of earlier turns and of messages to it included."""
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
 
 
-COLUMNS = tuple(field.name for field in fields(Record))
+COLUMNS = tuple(field.name for field in fields(Record) if field.name != "history")
+"""What fits into one row of a table."""
 
 _QUERY = """
-SELECT tasks.batch, tasks.key, tasks.title, tasks.status, tasks.agent, tasks.turn,
+SELECT tasks.id, tasks.batch, tasks.key, tasks.title, tasks.status, tasks.agent, tasks.turn,
     turn.state_word, turn.attempts, turn.queued_ms, turn.started_ms, turn.ended_ms,
     turn.exit_code, tasks.error,
     (SELECT sum(tokens_in) FROM attempts WHERE attempts.turn = tasks.turn) AS tokens_in,
@@ -61,9 +65,35 @@ ORDER BY batches.id, tasks.position, tasks.id
 """
 
 
+_ATTEMPTS = """
+SELECT tasks.id AS task_id, CAST(turns.id AS TEXT) AS turn, turns.trigger, turns.agent,
+    attempts.number AS attempt, attempts.started_ms, attempts.ended_ms, attempts."end",
+    attempts.exit_code, attempts.error, attempts.tokens_in, attempts.tokens_out, attempts.cost
+FROM attempts JOIN turns ON turns.id = attempts.turn JOIN tasks ON tasks.id = turns.task
+JOIN batches ON batches.name = tasks.batch
+WHERE NOT tasks.barrier AND (?1 IS NULL OR tasks.batch = ?1)
+ORDER BY batches.id, tasks.position, tasks.id, attempts.claimed_ms, turns.id, attempts.number
+"""
+
+
+def _attempts(
+    raw: sqlite3.Connection, batch: str | None
+) -> Iterator[tuple[int, tuple[dict[str, Any], ...]]]:
+    """The attempts of each task that has any, in the order of `records`."""
+    found = (dict(row) for row in raw.execute(_ATTEMPTS, (batch,)))
+    for task, rows in groupby(found, key=lambda row: row.pop("task_id")):
+        yield int(task), tuple(rows)
+
+
 def records(raw: sqlite3.Connection, batch: str | None = None) -> Iterator[Record]:
     """Every task's result, batch by batch, in batch order; of one batch where one is named."""
+    attempts = _attempts(raw, batch)
+    with_attempts, history = next(attempts, (None, ()))
     for row in raw.execute(_QUERY, (batch,)):
+        own: tuple[dict[str, Any], ...] = ()
+        if row["id"] == with_attempts:
+            own = history
+            with_attempts, history = next(attempts, (None, ()))
         took = None
         if row["started_ms"] is not None and row["ended_ms"] is not None:
             took = (row["ended_ms"] - row["started_ms"]) / 1000
@@ -88,6 +118,7 @@ def records(raw: sqlite3.Connection, batch: str | None = None) -> Iterator[Recor
             output=None if row["output"] is None else clean_text(row["output"]),
             index=row["item_index"],
             item=row["item"],
+            history=own,
         )
 
 

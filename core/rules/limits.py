@@ -18,6 +18,7 @@ from batchdeck.core.model.limit import (
 from batchdeck.core.model.task import Status
 from batchdeck.core.view import DeckView
 
+_MOST_NAMED = 20
 UNSUPPORTED = "agent_parallelism_limit_unsupported"
 
 
@@ -106,13 +107,14 @@ def _full_status_name(view: DeckView, rest: str) -> str:
             raise BadInput(f"There is no batch {batch!r}{_known(view, 'batch')}.", code="not_found")
         return status_limit(batch, status)
     active = [b.name for b in view.batches.values() if b.state is BatchState.RUNNING]
-    candidates = active or list(view.batches)[-1:]
+    candidates = active or list(view.batches)
     if len(candidates) == 1:
         return status_limit(candidates[0], status)
     if not candidates:
         raise BadInput("There is no batch whose status limit could be set.", code="not_found")
-    options = ", ".join(f"status:{name}/{status}" for name in candidates)
-    raise BadInput(f"{len(candidates)} batches are active; say which: {options}.", code="ambiguous")
+    options = ", ".join(f"status:{name}/{status}" for name in candidates[-_MOST_NAMED:])
+    how_many = f"{len(candidates)} batches are" if active else "No batch is"
+    raise BadInput(f"{how_many} active; say which: {options}.", code="ambiguous")
 
 
 def check_limit(view: DeckView, name: str, value: int | None) -> None:

@@ -16,7 +16,14 @@ from tests.cli.conftest import Invoke
 from tests.cli.test_schema import check
 from tests.support.workspace import Workspace, workspaces
 
-QUESTION = json.dumps({"question": "Which colour?", "choices": ["red", "blue"]})
+QUESTION = json.dumps(
+    {
+        "question": "Which colour?",
+        "choices": ["red", "blue"],
+        "default": "blue",
+        "schema": {"type": "string"},
+    }
+)
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +74,10 @@ def test_a_question_is_shown_to_programs_as_the_list_has_it(invoke: Invoke) -> N
     shown = invoke("ask", "show", listed["ask"], "--json", code=0).json
     assert shown == listed
     assert (shown["question"], shown["choices"]) == ("Which colour?", ["red", "blue"])
+    assert (shown["default"], shown["schema"]) == ("blue", {"type": "string"})
+    words = invoke("ask", "show", listed["ask"], code=0).out
+    assert "The agent suggests: blue" in words
+    assert '{"type": "string"}' in words
     check("ask show", shown)
     check("ask list", [listed])
 
@@ -140,6 +151,8 @@ def test_a_status_is_set_by_a_legal_move_and_refused_otherwise(invoke: Invoke) -
     invoke("task", "status", "T3", "done", code=0)
     assert (task(invoke, "T3")["status"], task(invoke, "T3")["state"]) == ("DONE", "superseded")
     assert "cannot go from DONE to BLOCKED" in invoke("task", "status", "T3", "BLOCKED", code=3).err
+    refused = invoke("task", "status", "T3", "BLOCKED", "--json", code=3)
+    assert refused.json["error"] == "illegal_move"
     assert "BACKLOG, READY" in invoke("task", "status", "T3", "nope", code=2).err
 
 

@@ -65,6 +65,8 @@ def test_a_finished_batch_says_so_with_its_exit_code_and_runs_nothing_again(
     invoke("run", file, "--headless", code=5)
     again = invoke("run", file, "--headless", code=5)
     assert "already completed" in again.err
+    resumed = invoke("resume", "docs", "--headless", code=5)
+    assert "docs is already completed with errors: nothing is unfinished" in resumed.err
     assert space.starts() == ["T1", "T2"]
 
 

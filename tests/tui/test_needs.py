@@ -54,6 +54,19 @@ async def test_a_question_without_choices_is_answered_in_words() -> None:
         assert command.answer == "dev"
 
 
+async def test_what_an_answer_must_be_and_what_the_agent_suggests_are_shown() -> None:
+    schema = '{"type": "integer"}'
+    question = Ask(8, 408, "which port?", ("80", "8080"), schema, "8080", opened_ms=NOW_MS)
+    deck = StubDeck(busy_view(asks={8: question}))
+    async with shown(deck) as (app, pilot):
+        await pilot.press("exclamation_mark", "enter")
+        await until_shown(pilot, "The agent suggests: 8080")
+        assert schema in screen_text(app)
+        await pilot.press("enter")
+        await until(pilot, lambda: deck.commands)
+        assert deck.commands[0].answer == "8080"
+
+
 async def test_a_question_answered_elsewhere_closes_by_itself() -> None:
     deck = StubDeck(busy_view())
     async with shown(deck) as (_, pilot):

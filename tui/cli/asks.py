@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from typing import Any
 
 import click
 
+from batchdeck.core.answer_check import fitting_words
 from batchdeck.core.commands import AnswerAsk, RevokeAllowance
 from batchdeck.core.errors import BadInput, NotFound
 from batchdeck.core.model.ask import Ask
@@ -45,8 +47,18 @@ def _document(view: DeckView, found: Ask) -> dict[str, Any]:
         "permission": found.is_permission,
         "covers": found.covers or None,
         "choices": list(found.choices),
+        "schema": _schema(found),
+        "default": found.default,
         "opened_ms": found.opened_ms,
     }
+
+
+def _schema(found: Ask) -> Any:
+    """The JSON schema of the answer; as text where it is none."""
+    try:
+        return None if found.schema is None else json.loads(found.schema)
+    except ValueError:
+        return found.schema
 
 
 def _print_asks(document: object, view: DeckView) -> None:
@@ -79,6 +91,9 @@ def _print_ask(document: dict[str, Any], view: DeckView) -> None:
     click.echo(clean_text(document["question"]))
     for choice in document["choices"]:
         click.echo(f"  batchdeck ask answer {document['ask']} {shlex.quote(choice)}")
+    found = view.asks[int(document["ask"])]
+    for words in fitting_words(found):
+        click.echo(clean_text(words))
 
 
 @ask.command()

@@ -210,7 +210,7 @@ async def _first_command(deck: LiveDeck, run: _Run, command: Command | None) -> 
     if receipt.batch is not None:
         run.batches = {receipt.batch}
         batch = deck.view.batches[receipt.batch]
-        if "already" in receipt.message and batch.state is not BatchState.RUNNING:
+        if batch.state is not BatchState.RUNNING:
             click.echo(receipt.message, err=True)
     else:
         click.echo(receipt.message, err=True)

@@ -12,6 +12,7 @@ from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Button, Input, Static
 
+from batchdeck.core.answer_check import fitting_words
 from batchdeck.core.commands import AnswerAsk, Command, Receipt
 from batchdeck.core.model.ask import Ask
 from batchdeck.core.text import clean_line, clean_text
@@ -60,7 +61,8 @@ class AnswerScreen(LiveModal[None]):
         with Vertical(classes="dialog") as dialog:
             dialog.border_title = Content(inert(self._title, 60))
             with VerticalScroll(can_focus=False, id="question"):
-                yield Static(Content(without_piles(clean_text(ask.question))), markup=False)
+                words = "\n".join([ask.question, *fitting_words(ask)])
+                yield Static(Content(without_piles(clean_text(words))), markup=False)
             for number, choice in enumerate(ask.choices[:_MOST_CHOICES], 1):
                 yield Choice(inert(choice, 60), str(number), id=f"choice-{number}")
             if not ask.choices:
@@ -72,9 +74,16 @@ class AnswerScreen(LiveModal[None]):
             yield Static(_KEYS, id="words", markup=False)
 
     def on_mount(self) -> None:
-        first = "#choice-1" if self._ask.choices else "Input"
-        self.query_one(first).focus()
+        self.query_one(self._first()).focus()
         self.call_after_refresh(self._tell_if_long)
+
+    def _first(self) -> str:
+        """What Enter would answer with: the choice that the agent suggests, else the first."""
+        choices = self._ask.choices[:_MOST_CHOICES]
+        if not choices:
+            return "Input"
+        suggested = choices.index(self._ask.default) if self._ask.default in choices else 0
+        return f"#choice-{suggested + 1}"
 
     def _tell_if_long(self) -> None:
         if self.query_one("#question").max_scroll_y:

@@ -102,7 +102,9 @@ def add_task(work: Work, command: AddTask, places: Places, earlier: Turn | None)
     if earlier is not None and earlier.task is not None:
         return _receipt(work, work.state.tasks[earlier.task])
     if earlier is not None:
-        raise Refused(f"Delivery {command.delivery_id} was a message, #{earlier.id}.")
+        raise Refused(
+            f"Delivery {command.delivery_id} was a message, #{earlier.id}.", code="delivered"
+        )
     batch = command.batch or INBOX
     wanted = _checked(work, command, batch)
     _open_batch(work, batch, command.by)

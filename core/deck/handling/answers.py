@@ -15,7 +15,7 @@ from batchdeck.core.deck.restoring import sync_holds
 from batchdeck.core.deck.tasks import finish_batch
 from batchdeck.core.deck.turns import queue_again
 from batchdeck.core.deck.work import Work
-from batchdeck.core.errors import Ambiguous, BadInput, NotFound, Refused
+from batchdeck.core.errors import ILLEGAL_MOVE, Ambiguous, BadInput, NotFound, Refused
 from batchdeck.core.model.ask import Ask, AskState
 from batchdeck.core.model.blocker import Blocker, BlockerState
 from batchdeck.core.model.task import Status, Task, may_move
@@ -38,7 +38,7 @@ def block(work: Work, command: BlockTask) -> Receipt:
     if not question:
         raise BadInput("Say what the task waits for.")
     if task.status is not Status.BLOCKED and not may_move(task.status, Status.BLOCKED):
-        raise Refused(f"{task.key} is {task.status}, and cannot be blocked.")
+        raise Refused(f"{task.key} is {task.status}, and cannot be blocked.", code=ILLEGAL_MOVE)
     blocker = open_blocker(work, task, question, command.by)
     if task.status is not Status.BLOCKED:
         move_task(work, task, Status.BLOCKED, command.by)

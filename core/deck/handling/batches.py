@@ -295,6 +295,9 @@ def resume(work: Work, command: ResumeBatch) -> Receipt:
             raise NotFound(f"There is no batch {name!r} on this deck. There are: {known}.")
     resumed = [name for name in names if _resume_one(work, work.state.batches[name])]
     message = f"taken up again: {', '.join(resumed)}" if resumed else "nothing is unfinished"
+    if command.batch is not None and not resumed:
+        state = work.state.batches[command.batch].state
+        message = f"{command.batch} is already {state.replace('_', ' ')}: {message}"
     return Receipt(accepted=True, batch=command.batch, message=message)
 
 

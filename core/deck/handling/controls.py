@@ -30,7 +30,7 @@ from batchdeck.core.deck.tasks import (
 )
 from batchdeck.core.deck.turns import put_hold
 from batchdeck.core.deck.work import Work
-from batchdeck.core.errors import BadInput, NotFound, Refused
+from batchdeck.core.errors import ILLEGAL_MOVE, BadInput, NotFound, Refused
 from batchdeck.core.model.account import account_of
 from batchdeck.core.model.folder import Folder
 from batchdeck.core.model.hold import DECK, Hold, read_hold_name
@@ -227,7 +227,9 @@ def retry(work: Work, command: RetryTask) -> Receipt:
     if asked is not None and latest is not None and latest.state is TurnState.LOST:
         return answer_about_lost(work, asked, latest, RETRY, command.by)
     if task.status is not Status.FAILED:
-        raise Refused(f"{task.key} is {task.status}; only a failed task can be retried.")
+        raise Refused(
+            f"{task.key} is {task.status}; only a failed task can be retried.", code=ILLEGAL_MOVE
+        )
     _refuse_what_cannot_start(work, task)
     reopen_batch(work, work.state.batches[task.batch], command.by)
     task = replace(task, attempts=0)
@@ -260,7 +262,9 @@ def set_task_status(work: Work, command: SetStatus) -> Receipt:
     if task.status is command.status:
         return Receipt(accepted=True, message=f"{task.key} is {task.status} already")
     if not may_move(task.status, command.status):
-        raise Refused(f"{task.key} cannot go from {task.status} to {command.status}.")
+        raise Refused(
+            f"{task.key} cannot go from {task.status} to {command.status}.", code=ILLEGAL_MOVE
+        )
     if command.status in ADMISSIBLE:
         need_agent(work.state, task.agent)
     task = move_task(work, task, command.status, command.by)

@@ -11,11 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from batchdeck.core.commands import RetryTask, StopTurn
 from batchdeck.core.deck.looking import look
 from batchdeck.core.export.record import COLUMNS
 from batchdeck.core.model.spec import TaskSpec
 from batchdeck.core.model.turn import TurnState
 from batchdeck.core.paths import DeckPaths
+from tests.cli.test_schema import check
 from tests.support.builders import batch_spec, demo_agent
 from tests.support.puppets import bench
 
@@ -37,11 +39,30 @@ async def exported(tmp_path: Path, form: str) -> str:
 async def test_json_lines_carry_every_field_in_batch_order(tmp_path: Path) -> None:
     lines = [json.loads(line) for line in (await exported(tmp_path, "jsonl")).splitlines()]
     assert [line["task"] for line in lines] == ["T1", "T2", "T3"]
-    assert set(lines[0]) == set(COLUMNS)
+    assert set(lines[0]) == {*COLUMNS, "history"}
     first, second, third = lines
     assert (first["status"], first["state"], first["error"]) == ("FAILED", "failed", "it <broke>")
     assert (second["output"], second["tokens_in"], second["cost"]) == ("second", 5, 0.25)
     assert (third["status"], third["ended_ms"], third["cost"]) == ("IN_PROGRESS", None, None)
+
+
+async def test_every_attempt_of_a_task_is_there_its_earlier_turns_included(tmp_path: Path) -> None:
+    tasks = [TaskSpec("T1", "a"), TaskSpec("T2", "a"), TaskSpec("T3", "a")]
+    async with bench(tmp_path) as here:
+        await here.add(batch_spec("b", tasks, [demo_agent("a", 1)]))
+        await here.end(1, TurnState.FAILED, error="no", tokens_in=5, tokens_out=2, cost=0.25)
+        await here.end(2)
+        again = await here.deck.submit(RetryTask(task="T1"))
+        await here.deck.submit(StopTurn(turn=3))
+        await here.end(again.turn, tokens_in=7, tokens_out=3)
+        with look(DeckPaths(tmp_path / ".batchdeck")) as found:
+            lines = [json.loads(line) for line in "".join(found.export("jsonl", "b")).splitlines()]
+    first, second = lines[0]["history"]
+    assert (first["turn"], first["trigger"], first["error"]) == ("1", "task", "no")
+    assert (first["tokens_in"], first["cost"], first["end"]) == (5, 0.25, "exited")
+    assert (second["turn"], second["trigger"], second["tokens_in"]) == ("4", "retry", 7)
+    assert [len(line["history"]) for line in lines] == [2, 1, 1]
+    check("export", lines[0])
 
 
 async def test_a_table_runs_nothing_in_a_spreadsheet(tmp_path: Path) -> None:

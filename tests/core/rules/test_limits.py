@@ -186,6 +186,15 @@ def test_a_status_without_its_batch_means_the_one_that_is_active() -> None:
     assert full_limit_name(view, "status:READY") == "status:docs/READY"
 
 
+def test_a_status_without_its_batch_chooses_none_of_several_that_have_ended() -> None:
+    build = deck("docs")
+    for name in ("docs", "site"):
+        build.batch(name, state=BatchState.COMPLETED)
+    with pytest.raises(BadInput, match="No batch is active; say which") as refused:
+        full_limit_name(build.state.snapshot(NOW), "status:READY")
+    assert refused.value.code == "ambiguous"
+
+
 def test_a_status_needs_a_batch() -> None:
     with pytest.raises(BadInput, match="no batch whose status limit"):
         full_limit_name(view_of(), "status:READY")
