@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 from tests.support.length import VARIABLE
+from tests.support.workspace import Workspace, workspaces
 
 settings.register_profile("same", derandomize=True, deadline=None)
 settings.register_profile("random", deadline=None, max_examples=2000)
@@ -30,3 +33,9 @@ def pytest_configure(config: pytest.Config) -> None:
 def anyio_backend() -> str:
     """The engine runs on asyncio's loop."""
     return "asyncio"
+
+
+@pytest.fixture
+def space(tmp_path: Path) -> Iterator[Workspace]:
+    """A project folder of its own, with the installed command in it."""
+    yield from workspaces(tmp_path)

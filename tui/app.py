@@ -141,7 +141,7 @@ class DeckApp(TravellingApp):
             self.bell()
         if not before.revision:
             return
-        self.say(fresh.words, fresh.tone)
+        self.mention(fresh.words, fresh.tone)
         if self.settings.notice is not None and self._driver is not None:
             in_tmux = self.settings.in_tmux
             self._driver.write(
@@ -157,7 +157,7 @@ class DeckApp(TravellingApp):
     def terminal_blocked(self) -> None:
         """Bytes are pending at a moment at which something is to be painted."""
         if self.bandwidth.blocked(monotonic()):
-            self.say("slow terminal: fewer updates and no bars", Tone.ALERT)
+            self.mention("slow terminal: fewer updates and no bars", Tone.ALERT)
 
     def terminal_flows(self) -> None:
         """The terminal has taken everything."""

@@ -21,6 +21,7 @@ from batchdeck.tui.present.cells import Tone
 from batchdeck.tui.present.receipts import bulk_words, limit_changed_words, refused_words
 from batchdeck.tui.screens.live import is_up
 from batchdeck.tui.undoing import Undo, UndoStack, needs_text, undo_of
+from batchdeck.tui.widgets.action_bar import ActionBar
 
 _AT_ONCE = 20
 """Commands of one bulk action that are under way together."""
@@ -133,11 +134,17 @@ class CommandingApp(DressedApp):
 
     def say(self, text: str, tone: Tone = Tone.PLAIN) -> None:
         """One line on the topmost screen that has a place for it."""
-        for screen in reversed(self.screen_stack):
-            speak = getattr(screen, "say", None)
-            if speak is not None and is_up(screen):
-                speak(text, tone)
-                return
+        if (bar := self._bar()) is not None:
+            bar.say(text, tone)
+
+    def mention(self, text: str, tone: Tone = Tone.PLAIN) -> None:
+        """The same for what no key asked for: it waits for what was said to one."""
+        if (bar := self._bar()) is not None:
+            bar.mention(text, tone)
+
+    def _bar(self) -> ActionBar | None:
+        screens = (screen for screen in reversed(self.screen_stack) if is_up(screen))
+        return next((bar for screen in screens for bar in screen.query(ActionBar)), None)
 
     def copy(self, text: str, what: str) -> None:
         """Puts a text on the clipboard, and says what was done."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -50,6 +51,12 @@ def in_words(error: sqlite3.Error) -> str:
         return (
             "The deck's database is damaged. Copy the deck's folder before anything else; "
             "batchdeck doctor looks closer."
+        )
+    limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
+    if code == sqlite3.SQLITE_IOERR_WRITE and limit != resource.RLIM_INFINITY:
+        return (
+            "The deck's database cannot be written: here files may not grow beyond "
+            f"{limit // 1024} kB (ulimit -f)."
         )
     return f"The deck's database: {error}."
 

@@ -18,11 +18,6 @@ Invoke = Callable[..., Result]
 
 
 @pytest.fixture
-def space(tmp_path: Path) -> Iterator[Workspace]:
-    yield from workspaces(tmp_path)
-
-
-@pytest.fixture
 def invoke_in(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> Callable[[Workspace], Invoke]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,16 @@ SCHEMA = json.loads((files("batchdeck.tui.cli") / "json-schema.json").read_text(
 
 def check(name: str, document: Any) -> None:
     """Raises where a document is not as its definition says."""
-    jsonschema.validate(document, {**SCHEMA, "$ref": f"#/$defs/{name}"})
+    validator(name).validate(document)
+
+
+@cache
+def validator(name: str) -> jsonschema.Draft202012Validator:
+    return jsonschema.Draft202012Validator({**SCHEMA, "$ref": f"#/$defs/{name}"})
+
+
+def test_the_schema_is_one() -> None:
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
 
 
 @pytest.fixture(scope="module")

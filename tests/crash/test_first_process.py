@@ -7,13 +7,12 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from batchdeck.core.executors.process_tree import process_fields
-from tests.support.workspace import COMMAND, Workspace, until, workspaces
+from tests.support.workspace import COMMAND, Workspace, until
 
 UNSHARE = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
 
@@ -36,11 +35,6 @@ if os.fork() == 0:
 os.kill(os.getppid(), 9)
 time.sleep(60)
 """
-
-
-@pytest.fixture
-def space(tmp_path: Path) -> Iterator[Workspace]:
-    yield from workspaces(tmp_path)
 
 
 def children(parent: int) -> dict[int, bytes]:

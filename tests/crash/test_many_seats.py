@@ -6,27 +6,20 @@ import json
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 
 from batchdeck.core.control.remote import GONE
 from tests.support.length import so_many
 from tests.support.terminal import Terminal
-from tests.support.workspace import COMMAND, Workspace, until, workspaces
+from tests.support.workspace import COMMAND, Workspace, until
 
 pytestmark = pytest.mark.crash
 
 SECONDS = so_many(10.0, 30.0)
 AT_ONCE = 20
-
-
-@pytest.fixture
-def space(tmp_path: Path) -> Iterator[Workspace]:
-    yield from workspaces(tmp_path)
 
 
 def test_twenty_commands_at_a_time_and_two_dashboards_lose_and_double_nothing(

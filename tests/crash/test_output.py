@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ import pytest
 from tests.crash.harness import Supervisor, leave_nothing, program_under_test
 from tests.crash.workload import Workload
 from tests.support.length import so_many
-from tests.support.workspace import Workspace, until, workspaces
+from tests.support.workspace import Workspace, until
 
 pytestmark = pytest.mark.crash
 
@@ -47,11 +46,6 @@ for tenth in range({SECONDS} * 10):
     sys.stdout.flush()
     time.sleep(0.1)
 """
-
-
-@pytest.fixture
-def space(tmp_path: Path) -> Iterator[Workspace]:
-    yield from workspaces(tmp_path)
 
 
 def test_much_output_is_written_once_and_stands_before_no_claim(space: Workspace) -> None:

@@ -5,23 +5,16 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from tests.support.length import so_many
-from tests.support.workspace import Workspace, until, workspaces
+from tests.support.workspace import Workspace, until
 
 pytestmark = pytest.mark.crash
 
 STILL_SECONDS = so_many(7.0, 60.0)
 """Longer than a sweep, and than every number in the batch file."""
-
-
-@pytest.fixture
-def space(tmp_path: Path) -> Iterator[Workspace]:
-    yield from workspaces(tmp_path)
 
 
 def test_nothing_begins_again_because_nobody_said_or_did_anything_for_long(

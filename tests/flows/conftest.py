@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
 from tests.support.terminal import Terminal
-from tests.support.workspace import COMMAND, Workspace, workspaces
+from tests.support.workspace import COMMAND, Workspace
 
 OpenTerminal = Callable[..., Terminal]
-
-
-@pytest.fixture
-def space(tmp_path: Path) -> Iterator[Workspace]:
-    yield from workspaces(tmp_path)
 
 
 @pytest.fixture

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 
 from tests.support.terminal import ALTERNATE_SCREEN_ON, Terminal
-from tests.support.workspace import Workspace
+from tests.support.workspace import COMMAND, Workspace
 
 SECONDS = 3.0
 RAISING = """
@@ -76,6 +78,36 @@ def test_a_way_out_is_quick_and_leaves_everything_as_it_was(
     assert b"Traceback" not in terminal.raw
     if moment in ("busy", "modal"):
         assert space.at_work() == ["S1"], "what runs goes on"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="an open file is seen in /proc")
+@pytest.mark.parametrize("way", ["TERM", "HUP", "QUIT", "INT", "closed"])
+def test_a_migration_that_has_to_wait_is_left_at_once(
+    way: str, space: Workspace, shown: list[Terminal]
+) -> None:
+    space.deck.mkdir(mode=0o700)
+    file = space.deck / "deck.db"
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("PRAGMA journal_mode = WAL")
+        other.execute("BEGIN IMMEDIATE")
+        terminal = Terminal([str(COMMAND)], space.folder, space.environment)
+        shown.append(terminal)
+        terminal.until(lambda _: str(file) in open_files(terminal.process.pid))
+        began = time.monotonic()
+        code = go(way, terminal)
+        assert time.monotonic() - began < SECONDS
+    assert code == -(signal.SIGHUP if way == "closed" else signal.Signals[f"SIG{way}"])
+    assert terminal.raw == b"", "the screen was not opened yet"
+    task = {"id": "T1", "agent": "coder", "prompt": "say=x"}
+    space.run("run", space.batch(tasks=[task]), "--headless", code=0)
+
+
+def open_files(pid: int) -> list[str]:
+    found = []
+    for link in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(FileNotFoundError):
+            found.append(os.readlink(link))
+    return found
 
 
 def open_at(moment: str, space: Workspace) -> Terminal:

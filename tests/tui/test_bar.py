@@ -9,6 +9,8 @@ import pytest
 from batchdeck.tui.action import DECK_PARTS, Focus
 from batchdeck.tui.present.hints import fitting_hints
 from batchdeck.tui.screens.acting import hints_for
+from batchdeck.tui.settings import ScreenSettings
+from batchdeck.tui.widgets.action_bar import ActionBar
 from tests.support.screen import screen_text, until_shown
 from tests.support.stub_deck import StubDeck
 from tests.tui.examples import busy_view, shown
@@ -81,3 +83,22 @@ async def test_while_a_limit_is_changed_the_bar_shows_the_keys_of_that(
         await pilot.press("escape")
         await until_shown(pilot, "q leave")
         assert "enter apply" not in screen_text(app)
+
+
+async def test_what_nobody_asked_for_waits_for_the_answer_to_a_key() -> None:
+    async with shown(StubDeck(busy_view()), settings=ScreenSettings(read_only=True)) as (
+        app,
+        pilot,
+    ):
+        await pilot.press("p")
+        await until_shown(pilot, "this screen only looks on")
+        app.mention("slow terminal")
+        await pilot.pause()
+        assert "only looks on" in screen_text(app)
+        app.screen.query_one(ActionBar).fall_silent()  # as its time does
+        await until_shown(pilot, "slow terminal")
+        await pilot.press("p")
+        await until_shown(pilot, "this screen only looks on")
+        app.mention("ready")
+        await pilot.press("?", "escape")
+        await until_shown(pilot, "ready")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from textual.content import Content
 from textual.reactive import reactive
@@ -16,6 +17,11 @@ from batchdeck.tui.present.hints import Hint, fitting_hints
 NOTICE_SECONDS = 6.0
 
 
+class Notice(NamedTuple):
+    text: str
+    tone: Tone
+
+
 class ActionBar(Widget):
     """Keys with their words, as many as fit; a notice takes their place for a while."""
 
@@ -25,34 +31,49 @@ class ActionBar(Widget):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._notice = ""
-        self._tone = Tone.PLAIN
+        self._said: Notice | None = None
+        self._mentioned: Notice | None = None
         self._timer: Timer | None = None
+
+    @property
+    def _shown(self) -> Notice | None:
+        return self._said or self._mentioned
 
     def say(self, text: str, tone: Tone = Tone.PLAIN) -> None:
         """Shows one line until the next one, or for a few seconds."""
-        self._notice, self._tone = text, tone
-        if self._timer is not None:
-            self._timer.stop()
-        self._timer = self.set_timer(NOTICE_SECONDS, self.fall_silent)
-        self.refresh()
+        self._said = Notice(text, tone)
+        self._show()
+
+    def mention(self, text: str, tone: Tone = Tone.PLAIN) -> None:
+        """Shows one line that no key asked for, once the one that is shown has had its time."""
+        self._mentioned = Notice(text, tone)
+        if self._said is None:
+            self._show()
 
     def fall_silent(self) -> None:
-        """Shows the keys again."""
+        """Takes away the line that is shown: for one that waits, or for the keys."""
+        if self._said is None:
+            self._mentioned = None
+        self._said = None
+        self._show()
+
+    def _show(self) -> None:
         if self._timer is not None:
             self._timer.stop()
             self._timer = None
-        self._notice = ""
+        if self._shown is not None:
+            self._timer = self.set_timer(NOTICE_SECONDS, self.fall_silent)
         self.refresh()
 
     def render(self) -> Content:
-        if self._notice:
-            style = f"$status-{self._tone} bold" if self._tone else "bold"
-            return Content.styled(fit(f" {self._notice}", self.size.width), style)
-        return _hint_line(self.instead or self.hints, self.size.width)
+        notice = self._shown
+        if notice is None:
+            return _hint_line(self.instead or self.hints, self.size.width)
+        style = f"$status-{notice.tone} bold" if notice.tone else "bold"
+        return Content.styled(fit(f" {notice.text}", self.size.width), style)
 
     def watch_hints(self, before: object, hints: object) -> None:
-        if before != hints and not self._notice:
+        if before != hints and self._shown is None:
             self.refresh()
 
     def watch_instead(self, before: object, hints: object) -> None:

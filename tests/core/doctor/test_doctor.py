@@ -7,7 +7,6 @@ import sqlite3
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,12 +17,7 @@ from batchdeck.core.doctor.surroundings import look_at_agents, look_at_sqlite
 from batchdeck.core.errors import BadInput
 from batchdeck.core.model.agent import Agent, AgentKind
 from tests.support.tracker_server import TrackerServer, fault, tracker_server
-from tests.support.workspace import Workspace, until, workspaces
-
-
-@pytest.fixture
-def space(tmp_path: Path) -> Iterator[Workspace]:
-    yield from workspaces(tmp_path)
+from tests.support.workspace import Workspace, until
 
 
 def run_a_batch(space: Workspace) -> None:
