@@ -15,12 +15,11 @@ from batchdeck.core.model.turn import Turn
 
 
 def know_foreaches(state: DeckState, folders: Iterable[Folder]) -> None:
-    """Makes room for the items of each foreach, before rows are put in."""
+    """Makes room for the items of each foreach and knows all folders, before rows are put in."""
+    state.places = {folder.path: folder for folder in folders}
     for name, batch in state.batches.items():
         if batch.foreach is not None:
             state.foreaches[name] = Items(batch.foreach)
-    if state.foreaches:
-        state.places = {folder.path: folder for folder in folders}
 
 
 def restore_items(

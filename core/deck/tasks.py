@@ -230,7 +230,7 @@ def begin_task(
     """Queues the turn of a task that has none."""
     latest = None if task.turn is None else work.state.turns.get(task.turn)
     if folder is None:
-        folder = None if latest is None else latest.folder
+        folder = _place_of_new(work, task) if latest is None else latest.folder
     if task.index is not None:
         folder = place_of(work, task)
     turn = queue_for(
@@ -243,6 +243,13 @@ def begin_task(
     )
     _is_its_latest(work, task, turn)
     return turn
+
+
+def _place_of_new(work: Work, task: Task) -> Folder | None:
+    """Where a task works that was decided before it had a turn."""
+    agent = work.state.agents.get(task.agent)
+    named = task.folder or (None if agent is None else agent.folder)
+    return work.state.places.get(work.state.defined_folders.get(named, named)) if named else None
 
 
 def reopen_batch(work: Work, batch: Batch, by: str | None = None) -> None:

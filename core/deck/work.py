@@ -260,6 +260,7 @@ class Work:
 
     def know_folder(self, folder: Folder) -> None:
         """Gives a folder its row, with all that is above it, the first time it is seen."""
+        self.state.places[folder.path] = folder
         if folder.key in self.state.folders:
             return
         row_id = self.state.next.folder

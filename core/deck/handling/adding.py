@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from batchdeck.core.commands import AddTask, Receipt
 from batchdeck.core.deck.handling.receiving import note_delivery, received
 from batchdeck.core.deck.tasks import begin_task, fail_with
+from batchdeck.core.deck.turns import drop_queued
 from batchdeck.core.deck.work import Work
 from batchdeck.core.errors import BadInput, NotFound, Refused
 from batchdeck.core.model.batch import INBOX, Batch, BatchState
@@ -66,7 +67,12 @@ def add_row(work: Work, batch: str, wanted: TaskSpec, position: int) -> Task:
 
 def begin_new(work: Work, task: Task, places: Places) -> None:
     """Queues the turn of a new task, or fails it at once where what it needs has failed."""
-    if task.status in SETTLED or task.barrier:
+    if task.barrier:
+        return
+    folder = folder_of(work, task, places)
+    if folder is not None:
+        work.know_folder(folder)  # also where it is decided already: it may be taken up later
+    if task.status in SETTLED:
         return
     from_parent = next(
         (
@@ -79,7 +85,7 @@ def begin_new(work: Work, task: Task, places: Places) -> None:
     if from_parent is not None:
         fail_with(work, task, from_parent)
         return
-    begin_task(work, task, folder=folder_of(work, task, places))
+    begin_task(work, task, folder=folder)
 
 
 def folder_of(work: Work, task: Task, places: Places) -> Folder | None:
@@ -117,8 +123,18 @@ def add_task(work: Work, command: AddTask, places: Places, earlier: Turn | None)
         turn = evolve(work.state.turns[task.turn], authorised=False)
         work.put_turn(turn)
         work.refresh(turn)
-    note_delivery(work, command.delivery_id, task.turn)
-    return _receipt(work, task)
+    if command.delivery_id is not None:
+        note_delivery(
+            work, command.delivery_id, task.turn or _turn_that_never_starts(work, task, places)
+        )
+    return _receipt(work, work.state.tasks[task.id])
+
+
+def _turn_that_never_starts(work: Work, task: Task, places: Places) -> int:
+    """A delivery is a turn also where its task is decided already, so that it is known again."""
+    turn = begin_task(work, task, lane=Status.READY, folder=folder_of(work, task, places))
+    drop_queued(work, turn, task.error or f"{task.key} is {task.status}")
+    return turn.id
 
 
 def _checked(work: Work, command: AddTask, batch: str) -> TaskSpec:

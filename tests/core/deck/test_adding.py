@@ -16,6 +16,7 @@ from batchdeck.core.commands import (
     RetryTask,
     Send,
     SetLimit,
+    SetStatus,
 )
 from batchdeck.core.control.wire import command_document, command_from
 from batchdeck.core.model.batch import BatchState
@@ -180,3 +181,34 @@ async def test_a_task_that_is_added_below_a_failed_one_fails_and_comes_back_with
         view = await here.until(lambda view: view.live)
         assert view.turns[view.live[0]].task == 2
         assert view.tasks[2].because is None
+
+
+@pytest.mark.parametrize("delivery", [None, "d1"])
+async def test_one_that_comes_back_works_in_its_own_folder(
+    tmp_path: Path, delivery: str | None
+) -> None:
+    async with bench(tmp_path) as here:
+        await here.add(batch_spec("b", [TaskSpec("T1", "a")], [demo_agent("a", 5)]))
+        await here.end(1, TurnState.FAILED)
+        below = TaskSpec("T2", "a", depends_on=("T1",), folder=str(tmp_path))
+        await here.deck.submit(AddTask(task=below, batch="b", delivery_id=delivery))
+        again = await here.deck.submit(RetryTask(task="T1"))
+        await here.end(again.turn)
+        view = await here.until(lambda view: view.tasks[2].status is Status.IN_PROGRESS)
+        folder = view.turns[view.tasks[2].turn].folder
+        assert folder is not None
+        assert folder.path == str(tmp_path)
+
+
+async def test_a_task_that_was_done_from_the_beginning_works_in_its_folder_once_it_is_ready(
+    tmp_path: Path,
+) -> None:
+    done = TaskSpec("T1", "a", folder=str(tmp_path), status=Status.DONE)
+    async with bench(tmp_path) as here:
+        await here.add(batch_spec("b", [done, TaskSpec("T2", "a")], [demo_agent("a", 5)]))
+    async with bench(tmp_path) as here:
+        await here.deck.submit(SetStatus(task="T1", status=Status.READY))
+        view = await here.until(lambda view: view.tasks[1].turn in view.live)
+        folder = view.turns[view.tasks[1].turn].folder
+        assert folder is not None
+        assert folder.path == str(tmp_path)
