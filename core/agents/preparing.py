@@ -21,6 +21,9 @@ from batchdeck.core.text import decode, one_line
 
 LONGEST_SECONDS = 900.0
 _TAIL = 2000
+_LAST_LINES = 3
+_MOST_OF_COMMAND = 60
+_MOST_WORDS = 500
 
 
 class Preparation:
@@ -137,14 +140,16 @@ def _how_it_failed(evidence: Evidence, run: Path) -> str:
         tail = decode((run / attempt_files.OUTPUT).read_bytes()[-_TAIL:])
     except OSError:
         tail = ""
-    last = one_line(tail.strip().rpartition("\n")[2])
+    lines = [one_line(line) for line in tail.splitlines() if line.strip()]
+    last = " | ".join(lines[-_LAST_LINES:])
     return f"exit {record.code}" + (f": {last}" if last else "")
 
 
 def _failed(command: tuple[str, ...], words: str, assignment: Assignment) -> Outcome:
     """A failure of the surroundings: the folder is held, or the agent where there is none."""
     place = "agent" if assignment.folder is None else "folder"
-    error = one_line(f"preparation {' '.join(command)} failed: {words}")
+    named = one_line(" ".join(command), _MOST_OF_COMMAND)
+    error = one_line(f"preparation {named} failed: {words}", _MOST_WORDS)
     return Outcome(TurnState.FAILED, error=error, surroundings=place)
 
 

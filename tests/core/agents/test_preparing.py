@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -52,6 +53,36 @@ async def test_it_runs_once_for_a_folder_however_many_turns_work_there(tmp_path:
     assert places == [str(tmp_path / "folder0"), str(tmp_path / "folder1")]
 
 
+ALONE = """
+import os, sys, time
+os.mkdir(sys.argv[1])  # fails where another one is at it
+time.sleep(0.2)
+os.rmdir(sys.argv[1])
+"""
+
+
+async def test_no_two_are_at_work_at_once_whatever_their_batches_and_folders(
+    tmp_path: Path,
+) -> None:
+    preparation = Preparation(LocalExecutor())
+    outcomes = []
+
+    async def prepare(number: int) -> None:
+        shared = str(tmp_path / "tools")
+        given = assignment(
+            tmp_path, tmp_path / f"f{number}", sys.executable, "-c", ALONE, shared, number=number
+        )
+        given = replace(given, batch=f"batch-{number % 2}")
+        outcomes.append(await preparation.carry_out(given, Control(lambda _: None)))
+
+    async with anyio.create_task_group() as turns:
+        for number in range(1, 5):
+            turns.start_soon(prepare, number)
+    assert outcomes == [None] * 4
+    assert len(list((tmp_path / "runs").glob("prepare-*"))) == 4
+    assert preparation.one_at_a_time.borrowed_tokens == 0, "the turns' own work is not alone"
+
+
 async def test_it_is_not_done_again_by_the_next_supervisor(tmp_path: Path) -> None:
     ledger = tmp_path / "ledger"
     given = assignment(tmp_path, tmp_path / "f", sys.executable, "-c", NOTE, str(ledger))
@@ -62,14 +93,14 @@ async def test_it_is_not_done_again_by_the_next_supervisor(tmp_path: Path) -> No
 
 
 async def test_a_failure_is_one_of_the_surroundings_and_is_tried_again(tmp_path: Path) -> None:
-    code = "import sys; print('no network'); sys.exit(3)"
+    code = "import sys; print('looking'); print('no network'); print('see the log'); sys.exit(3)"
     given = assignment(tmp_path, tmp_path / "f", sys.executable, "-c", code)
     preparation = Preparation(LocalExecutor())
     for _ in range(2):
         outcome = await preparation.carry_out(given, Control(lambda _: None))
         assert outcome is not None
         assert outcome.surroundings == "folder"
-        assert "exit 3: no network" in (outcome.error or "")
+        assert (outcome.error or "").endswith("exit 3: looking | no network | see the log")
 
 
 async def test_a_missing_program_is_said(tmp_path: Path) -> None:
