@@ -63,7 +63,9 @@ class Work:
     _turn_states: dict[int, TurnState | None] = field(default_factory=dict)
     _claimed: dict[int, Turn] = field(default_factory=dict)
     """Claimed turns as they were before."""
-    _tasks: set[int] = field(default_factory=set)
+    _tasks: dict[int, bool] = field(default_factory=dict)
+    """Changed tasks, and whether each may be done on disk by now."""
+    _added: set[int] = field(default_factory=set)
     _spent: set[str] = field(default_factory=set)
     _accounts: set[str] = field(default_factory=set)
 
@@ -140,11 +142,14 @@ class Work:
 
     def put_task(self, task: Task) -> None:
         """Takes in a changed task; new ones come by `add_task`."""
+        known = self.state.tasks.get(task.id)
+        done = known is not None and known.status in COMPLETED
+        self._tasks.setdefault(task.id, done or task.id in self._added)
         self.state.put_task(task)
-        self._tasks.add(task.id)
 
     def add_task(self, task: Task, prompt: str, fingerprint: str) -> None:
         self.state.put_task(task)
+        self._added.add(task.id)
         self.changes.add(sql.INSERT_TASK, task_values(task, prompt, fingerprint))
         for needed in task.depends_on:
             self.changes.add(sql.INSERT_DEPENDENCY, (task.id, needed))
@@ -328,7 +333,7 @@ class Work:
                 self._write_turn(turn, before)
         for attempt, at_ms in self.started.items():
             self.changes.add(sql.START_ATTEMPT, (at_ms, attempt))
-        for task_id in self._tasks:
+        for task_id, may_be_done in self._tasks.items():
             task = self.state.tasks[task_id]
             self.changes.add(
                 sql.UPDATE_TASK,
@@ -340,6 +345,7 @@ class Work:
                     plain(task.because),
                     task.updated_ms,
                     task.id,
+                    int(may_be_done),
                 ),
             )
         for name in self._spent:

@@ -71,8 +71,9 @@ INSERT_DEPENDENCY = "INSERT OR IGNORE INTO dependencies (task, needs) VALUES (?,
 DROP_DEPENDENCIES = "DELETE FROM dependencies WHERE task = ?"
 UPDATE_TASK = (
     "UPDATE tasks SET status = ?, turn = ?, attempts = ?, error = ?, because = ?, updated_ms = ? "
-    "WHERE id = ?"
+    "WHERE id = ? AND (? OR status NOT IN ('DONE', 'MERGED'))"
 )
+"""The last value: whether it may be done on disk; what another program did is never overwritten."""
 INSERT_TURN = _insert("turns", TURN_COLUMNS)
 UPDATE_TURN = (
     "UPDATE turns SET state = ?, priority = ?, position = ?, folder = ?, lane = ?, "
@@ -222,7 +223,7 @@ _AFTER_CLAIMS = (
     INSERT_EVENTS,
 )
 
-_CHANGES_ONE_ROW_EACH = frozenset({UPDATE_TURN, COMMIT_BARRIER})
+_CHANGES_ONE_ROW_EACH = frozenset({UPDATE_TURN, UPDATE_TASK, COMMIT_BARRIER})
 """A compare-and-set that finds nothing means that memory and disk disagree."""
 
 
@@ -283,7 +284,7 @@ class Changes:
                 continue
             changed = raw.executemany(statement, rows).rowcount
             if statement in _CHANGES_ONE_ROW_EACH and changed != len(rows):
-                raise GuardRefused("A turn on disk is not in the state it was thought to be in.")
+                raise GuardRefused("A row on disk is not in the state it was thought to be in.")
 
     def _claim(self, raw: sqlite3.Connection) -> dict[int, str]:
         if not self.claims:

@@ -80,6 +80,25 @@ async def test_what_was_completed_elsewhere_wins_over_the_agents_own_end(tmp_pat
         assert [event.fields["state"] for event in finished] == [BatchState.COMPLETED]
 
 
+@pytest.mark.parametrize("end", [TurnState.SUCCEEDED, TurnState.FAILED, TurnState.INCOMPLETE])
+async def test_what_another_program_completed_wins_over_an_end_that_comes_before_any_look(
+    tmp_path: Path, end: TurnState
+) -> None:
+    async with bench(tmp_path, sweep_seconds=3600) as here:
+        await here.add(spec(tasks=2, interval=0))
+        await here.puppets.until_begun(1)
+        change(tmp_path, "UPDATE tasks SET status = 'MERGED' WHERE key = 'T1'")
+        await here.end(1, end)
+        await here.end(2)
+        view = await here.until(lambda view: view.batches["b"].state is not BatchState.RUNNING)
+        assert view.tasks[1].status is Status.MERGED
+        ended = end if end is TurnState.SUCCEEDED else TurnState.SUPERSEDED
+        assert view.turns[1].state is ended
+        finished = [e for e in await here.deck.events(0, 99) if e.kind == "batch.finished"]
+        assert [event.fields["state"] for event in finished] == [BatchState.COMPLETED]
+        assert view.fault is None
+
+
 async def test_blockers_that_another_program_resolved_let_the_task_go_on_once(
     tmp_path: Path,
 ) -> None:
