@@ -41,6 +41,9 @@ class Expanding:
         self._steps = hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:16]
         self.folders: dict[str, None] = {}
         """Where later steps work."""
+        self._named = [self._names_now(number) for number in range(len(self._plan.steps))]
+        self._owners: dict[str, tuple[str, str]] = {}
+        """By the name of a conversation: the agent that has it, and the step that says so."""
 
     def tasks(self) -> Iterator[TaskSpec]:
         """One task per item, in order.
@@ -56,6 +59,7 @@ class Expanding:
     def _task(self, index: int, item: Any) -> TaskSpec:
         names = {"item": item, "index": index, "batch": self._batch}
         first, *later = self._plan.steps
+        conversation = self._conversation(0, first, names)
         for number, step in enumerate(later, 1):
             self._try_later(number, step, names)
         return TaskSpec(
@@ -66,6 +70,7 @@ class Expanding:
             target=self._fill(0, "target", first.target, names) or None,
             folder=self._folder(0, first, names),
             priority=first.priority,
+            conversation=conversation,
             index=index,
             item=json.dumps(item, ensure_ascii=False),
             steps=self._steps,
@@ -78,11 +83,32 @@ class Expanding:
         path = self._fill(number, "folder", step.folder, names)
         return absolute_folder(path or ".", self._base, self._folders)
 
+    def _names_now(self, number: int) -> bool:
+        """Whether the conversation of a step has a name that is known before anything runs."""
+        source = self._plan.steps[number].conversation
+        if source is None:
+            return False
+        return templates.names_in(source).isdisjoint(names_after(self._plan.steps, number))
+
+    def _conversation(self, number: int, step: Step, names: Mapping[str, Any]) -> str | None:
+        """The conversation that an item's step goes on in; None: its own, or not known yet."""
+        called = self._fill(number, "conversation", step.conversation, names)
+        if not called or not self._named[number]:
+            return None
+        owner, since = self._owners.setdefault(called, (step.agent, step.id))
+        if owner != step.agent and self._faults < MOST_FAULTS:
+            self._faults += 1
+            place = ("foreach", "steps", number, "conversation")
+            words = f"{called!r} is {owner}'s by step {since}, and one agent alone can have it"
+            self._document.fault(place, f"item {names['index']}: {words}")
+        return called
+
     def _try_later(self, number: int, step: Step, names: Mapping[str, Any]) -> None:
         """Finds out now what an item lacks for a later step; what steps leave is not known yet."""
         anything = dict.fromkeys(names_after(self._plan.steps, number), _ANYTHING)
         for key in ("prompt", "title", "target"):
             self._fill(number, key, getattr(step, key), {**anything, **names})
+        self._conversation(number, step, {**anything, **names})
         folder = self._folder(number, step, names)
         if folder is not None:
             self.folders[folder] = None

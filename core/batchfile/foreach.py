@@ -127,6 +127,7 @@ def _check_steps(
             # where a step works must be known before anything runs
             known = ITEM_NAMES if key == "folder" else names
             check_template(document, (*here, key), step.get(key), known)
+        check_template(document, (*here, "conversation"), step.get("conversation"), names)
         _check_keep(document, step.get("keep"), (*here, "keep"), names)
         _check_root(document, step.get("writes"), (*here, "writes"), names)
 

@@ -226,6 +226,7 @@ class StepBlock(Block):
     writes: Filled | None = None
     as_: Annotated[str | None, Field(alias="as", pattern="^(text|json|number)$")] = None
     reducer: Annotated[str | None, Field(pattern="^(append|merge|sum|last)$")] = None
+    conversation: Filled | None = None
     title: str | None = None
     target: Filled | None = None
     folder: Filled | None = None

@@ -59,6 +59,15 @@ def check(source: str, names: Collection[str]) -> None:
         raise TemplateFault(f"{name!r} is not defined here{nearest(name, names)}")
 
 
+def names_in(source: str) -> frozenset[str]:
+    """What a template that has been checked names."""
+    if not _ACTIVE.search(source):
+        return frozenset()
+    from jinja2 import meta
+
+    return frozenset(meta.find_undeclared_variables(_environment().parse(source)))
+
+
 def fill(source: str, values: Mapping[str, Any]) -> str:
     """The text of a template.
 

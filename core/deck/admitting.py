@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
+from itertools import chain
 
 from batchdeck.core.deck.items import Items, restore
 from batchdeck.core.deck.state import DeckState
@@ -12,6 +13,7 @@ from batchdeck.core.model.evolving import evolve
 from batchdeck.core.model.folder import Folder
 from batchdeck.core.model.limit import items_limit, outstanding_limit
 from batchdeck.core.model.turn import Turn
+from batchdeck.core.rules.items import in_the_way
 
 
 def know_foreaches(state: DeckState, folders: Iterable[Folder]) -> None:
@@ -58,7 +60,18 @@ def choose_items(state: DeckState) -> list[tuple[list[int], list[int]]]:
 
     Per foreach, in the order of the batches.
     """
-    return [_choose(state, name, items) for name, items in state.foreaches.items()]
+    found = [_choose(state, name, items) for name, items in state.foreaches.items()]
+    return [*found, *_let_in(state)]
+
+
+def _let_in(state: DeckState) -> Iterator[tuple[list[int], list[int]]]:
+    """Lets those in that items at work wait behind."""
+    in_front: Collection[int] = ()
+    if state.contended:
+        lines = (items.in_line(state.turns) for items in state.foreaches.values())
+        in_front = in_the_way(chain.from_iterable(lines), state.first_of)
+    for items in state.foreaches.values():
+        yield items.let_in(() if items.standing.closed else in_front)
 
 
 def _choose(state: DeckState, name: str, items: Items) -> tuple[list[int], list[int]]:

@@ -126,5 +126,4 @@ def _stranded_tasks(state: DeckState) -> Iterator[Violation]:
 
 
 def _has_turn(state: DeckState, task: Task) -> bool:
-    members = state.sequences.get(f"conversation:{task.conversation}", ())
-    return any(state.turns[member].trigger in DECIDES_TASK for member in members)
+    return any(turn.trigger in DECIDES_TASK for turn in state.open_turns(task))

@@ -45,11 +45,9 @@ def _apply(work: Work, finding: Finding, task: Task) -> bool:
 
 
 def _supersede(work: Work, finding: Finding, task: Task) -> bool:
-    members = work.state.sequences.get(f"conversation:{task.conversation}", ())
-    turns = [work.state.turns[member] for member in members]
     open_ones = [
         turn
-        for turn in turns
+        for turn in work.state.open_turns(task)
         if turn.trigger in DECIDES_TASK and turn.state is not TurnState.STOPPING
     ]
     for turn in open_ones:

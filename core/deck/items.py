@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
 from batchdeck.core.model.foreach import Foreach
 from batchdeck.core.model.task import Task
-from batchdeck.core.model.turn import DECIDES_TASK, ENDED, Turn
+from batchdeck.core.model.turn import DECIDES_TASK, ENDED, Turn, TurnState
 from batchdeck.core.rules.barrier import Patch
 from batchdeck.core.rules.items import (
     OUTSTANDING,
@@ -42,6 +42,7 @@ class NextWords:
     title: str
     target: str | None
     folder: str | None
+    conversation: str | None
 
 
 class Items:
@@ -69,6 +70,10 @@ class Items:
         self._misplaced = False
         self._beginning = 0
         """Chosen ones that have not begun."""
+        self._in_line: dict[int, Turn] = {}
+        """By task: queued turns of items at work."""
+        self._let_in: dict[int, Candidate] = {}
+        """By turn: those that others at work wait behind, and that were not chosen."""
         self._standing: ItemsStanding | None = None
 
     # -- news of rows
@@ -95,6 +100,10 @@ class Items:
                 self._counts[before] -= 1
             self._counts[stage] += 1
             self._stages[task.id] = stage
+        if stage is Stage.ACTIVE and turn is not None and turn.state is TurnState.QUEUED:
+            self._in_line[task.id] = turn
+        else:
+            self._in_line.pop(task.id, None)
         self.changes = next(_changes)
         self._standing = None
         assert task.index is not None
@@ -110,6 +119,7 @@ class Items:
                 return
             del self._candidates[turn]
             del self._turn_of[task]
+            self._let_in.pop(turn, None)
             self._drop(turn)
         if wanted is not None:
             self._candidates[wanted[2]] = wanted
@@ -164,6 +174,26 @@ class Items:
         self._stand(active, outstanding, max_active, max_outstanding, closed)
         return entered, left
 
+    def let_in(self, before_others: Collection[int]) -> tuple[list[int], list[int]]:
+        """Lets those in that others at work wait behind; the turns that became free to start, and
+        no longer are.
+
+        To be called after `choose`; `before_others` are turns of any batch.
+        """
+        if not before_others and not self._let_in:
+            return [], []
+        wanted = {
+            turn: self._candidates[turn]
+            for turn in before_others
+            if turn in self._candidates and turn not in self._chosen
+        }
+        known = self.standing
+        before, self._let_in = self._let_in, wanted
+        limits = (known.max_active, known.max_outstanding)
+        self._stand(self._counts[Stage.ACTIVE], self.outstanding, *limits, known.closed)
+        left = [turn for turn in before if turn not in wanted and turn not in self._chosen]
+        return [turn for turn in wanted if turn not in before], left
+
     def _over(
         self, active: int, outstanding: int, max_active: int | None, max_outstanding: int | None
     ) -> bool:
@@ -194,25 +224,30 @@ class Items:
         closed: bool,
     ) -> None:
         known = self._standing
+        free = len(self._chosen) + len(self._let_in)
         if (
             known is not None
-            and len(known.chosen) == len(self._chosen)
+            and len(known.chosen) == free
             and (known.max_active, known.max_outstanding) == (max_active, max_outstanding)
             and known.closed == closed
-            and known.chosen == self._chosen.keys()
+            and known.chosen == self._chosen.keys() | self._let_in.keys()
         ):
             return
         self._standing = ItemsStanding(
-            active=active + len(self._chosen),
-            outstanding=outstanding + self._beginning,
+            active=active + free,
+            outstanding=outstanding + self._beginning + sum(map(begins, self._let_in.values())),
             max_active=max_active,
             max_outstanding=max_outstanding,
-            chosen=frozenset(self._chosen),
+            chosen=frozenset((*self._chosen, *self._let_in)),
             queued=len(self._candidates),
             closed=closed,
         )
 
     # -- questions
+
+    def in_line(self, turns: Mapping[int, Turn]) -> list[Turn]:
+        """The queued turns of items that are at work, or may be."""
+        return [*self._in_line.values(), *(turns[turn] for turn in self._chosen)]
 
     @property
     def standing(self) -> ItemsStanding:
@@ -228,13 +263,19 @@ class Items:
         return sum(self._counts[stage] for stage in OUTSTANDING)
 
     @property
+    def has_begun(self) -> bool:
+        """Some item is not as its file brought it any more."""
+        unbegun = self._counts[Stage.UNBEGUN] + self._counts[Stage.IDLE]
+        return unbegun != len(self._stages)
+
+    @property
     def over(self) -> bool:
         """Every item has come to its end."""
         return self._counts[Stage.OVER] == len(self._stages)
 
     def admits(self, turn: Turn) -> bool:
         """Whether a turn of the batch is free to start, as far as items go."""
-        return turn.id not in self._candidates or turn.id in self._chosen
+        return turn.id not in self._candidates or turn.id in self._chosen or turn.id in self._let_in
 
     def of(self, task: int) -> Left:
         """What an item's steps left, to be read or added to."""

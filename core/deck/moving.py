@@ -44,8 +44,7 @@ def move_task(
 
 
 def _follow(work: Work, task: Task, by: str, why: str, stop: bool) -> None:
-    members = work.state.sequences.get(f"conversation:{task.conversation}", ())
-    turns = [work.state.turns[member] for member in members]
+    turns = work.state.open_turns(task)
     for turn in turns:
         decides = turn.trigger in DECIDES_TASK
         if turn.state is not TurnState.QUEUED:

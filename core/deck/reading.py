@@ -64,6 +64,8 @@ class Reader:
             "(SELECT min(id) FROM turns WHERE turns.conversation = tasks.conversation) END, 0) "
             "AS turn, 'operator' AS role, "
             "prompt AS text, updated_ms AS at_ms FROM tasks WHERE conversation = ? "
+            # one whose first step goes on elsewhere has its words there, as a message
+            "AND (item_index IS NULL OR prompt <> '') "
             "UNION ALL SELECT id, conversation, turn, role, text, at_ms FROM messages "
             "WHERE conversation = ? ORDER BY id",
             (conversation, conversation),
@@ -197,9 +199,9 @@ class Reader:
         """How often crashes ended attempts at what a turn is about, its forerunners included."""
         found = await self._connection.rows(
             "SELECT count(*) AS crashes FROM attempts JOIN turns ON turns.id = attempts.turn "
-            "WHERE turns.conversation = ? AND (attempts.\"end\" = 'lost' "
+            "WHERE turns.conversation = ? AND turns.task IS ? AND (attempts.\"end\" = 'lost' "
             "OR (attempts.\"end\" = 'interrupted' AND attempts.error IS NOT NULL))",
-            (turn.conversation,),
+            (turn.conversation, turn.task),
         )
         return int(found[0]["crashes"])
 

@@ -50,7 +50,8 @@ def state_from(stored: Stored, deck: str, keep_ended: int = KEPT_ENDED) -> DeckS
         task: IssueMove(event, Status(status), moved_ms)
         for task, (event, status, moved_ms) in stored.issue_moves.items()
     }
-    state.conversations = {found.id: found for found in stored.conversations}
+    for found in stored.conversations:
+        state.know_conversation(found)
     state.folders = {folder.key: row for row, folder in stored.folders.items()}
     state.defined_folders = dict(stored.defined_folders)
     state.tallies = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -27,6 +28,7 @@ from batchdeck.core.model.limit import DEFAULT_AGENT_CAP, DEFAULT_GLOBAL_CAP, Li
 from batchdeck.core.model.permission import Allowance
 from batchdeck.core.model.task import Status, Task
 from batchdeck.core.model.turn import DECIDES_TASK, ENDED, LIVE, Turn, TurnState, is_move
+from batchdeck.core.rules.items import lines_of
 from batchdeck.core.rules.quiescing import quiesced
 from batchdeck.core.rules.standing import limit_names
 from batchdeck.core.view import AgentTally, DeckView, IssueMove, ItemsStanding, Pulse, Spending
@@ -62,6 +64,8 @@ class DeckState:
     received: dict[str, int] = field(default_factory=dict)
     """The latest deliveries, with the turns that they made."""
     conversations: dict[int, Conversation] = field(default_factory=dict)
+    named: dict[tuple[str, str], int] = field(default_factory=dict)
+    """Conversations that steps of a foreach name, by batch and name."""
     folders: dict[str, int] = field(default_factory=dict)
     """Row ids of known folders by key."""
     defined_folders: dict[str, str] = field(default_factory=dict)
@@ -108,7 +112,6 @@ class DeckState:
     """Tasks that depend on a task."""
     sequences: dict[str, list[int]] = field(default_factory=dict)
     """Turns that have not ended, per target and conversation, in the order of receipt."""
-    contended: dict[str, tuple[int, ...]] = field(default_factory=dict)
     occupied: dict[str, int] = field(default_factory=dict)
     """Sequences of which a turn runs or waits, with how many do (one, or by force of a fault)."""
     ended: deque[int] = field(default_factory=deque)
@@ -119,6 +122,9 @@ class DeckState:
     """How often a queued turn's text was changed, by this process; never stored."""
     revision: int = 0
     kept_ended: int = KEPT_ENDED
+    _contended: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    _unsettled: set[str] = field(default_factory=set)
+    """Sequences that changed since `contended` was made."""
     _ends: Ends = field(default_factory=Ends)
     _published: dict[str, Any] = field(default_factory=dict)
     _stale: set[str] = field(default_factory=set)
@@ -194,22 +200,42 @@ class DeckState:
         return any(ask.turn == turn for ask in self.asks.values())
 
     def sequence_names(self, turn: Turn) -> tuple[str, ...]:
-        conversation = f"conversation:{turn.conversation}"
-        if turn.target is None:
-            return (conversation,)
-        return (f"target:{turn.target}", conversation)
+        return lines_of(turn)
 
     def _enter_sequences(self, turn: Turn) -> None:
         for name in self.sequence_names(turn):
             members = self.sequences.setdefault(name, [])
-            members.append(turn.id)
+            key = (turn.position, turn.id)
+            if members and self._order_of(members[-1]) > key:
+                members.insert(bisect_left(members, key, key=self._order_of), turn.id)
+            else:
+                members.append(turn.id)
             if len(members) > 1:
-                members.sort(
-                    key=lambda id: (
-                        (self.turns[id].position, id) if id in self.turns else (turn.position, id)
-                    )
-                )
-                self.contended[name] = tuple(members)
+                self._note_contended(name)
+
+    def first_of(self, sequence: str) -> Turn | None:
+        """The turn that is first in a target's or conversation's order; None: there are no two."""
+        members = self.sequences.get(sequence, ())
+        return self.turns[members[0]] if len(members) > 1 else None
+
+    def _order_of(self, turn: int) -> tuple[int, int]:
+        return self.turns[turn].position, turn
+
+    def _note_contended(self, name: str) -> None:
+        """Of those with thousands of members, the tuple is made when somebody looks."""
+        self._unsettled.add(name)
+
+    @property
+    def contended(self) -> dict[str, tuple[int, ...]]:
+        """Sequences with more than one member, for views."""
+        for name in self._unsettled:
+            members = self.sequences.get(name, ())
+            if len(members) > 1:
+                self._contended[name] = tuple(members)
+            else:
+                self._contended.pop(name, None)
+        self._unsettled.clear()
+        return self._contended
 
     def _leave_sequences(self, turn: Turn) -> None:
         for name in self.sequence_names(turn):
@@ -218,10 +244,8 @@ class DeckState:
                 continue
             if turn.id in members:
                 members.remove(turn.id)
-            if len(members) > 1:
-                self.contended[name] = tuple(members)
-            else:
-                self.contended.pop(name, None)
+            if members or name in self._contended:
+                self._note_contended(name)
             if not members:
                 del self.sequences[name]
 
@@ -230,8 +254,8 @@ class DeckState:
         for name in self.sequence_names(turn):
             members = self.sequences.get(name)
             if members is not None and len(members) > 1:
-                members.sort(key=lambda member: (self.turns[member].position, member))
-                self.contended[name] = tuple(members)
+                members.sort(key=self._order_of)
+                self._note_contended(name)
 
     def first_in_order(self, turn: Turn) -> bool:
         """Whether no turn of a queued turn's target or conversation is before it, or has begun."""
@@ -273,6 +297,16 @@ class DeckState:
             self.foreaches[task.batch].note_task(task)
         self._stale.add("tasks")
         return before
+
+    def conversation_of(self, task: Task) -> int:
+        """The conversation that a task's turn is in: a named one, else its own."""
+        return task.conversation if task.shared is None else self.named[task.batch, task.shared]
+
+    def know_conversation(self, found: Conversation) -> None:
+        """Takes in a conversation."""
+        self.conversations[found.id] = found
+        if found.batch is not None and found.called is not None:
+            self.named[found.batch, found.called] = found.id
 
     def touch(self, *names: str) -> None:
         """Notes that mappings (by their field's name) changed."""
@@ -385,6 +419,15 @@ class DeckState:
         return counts
 
     # -- small questions
+
+    def open_turns(self, task: Task) -> list[Turn]:
+        """The turns of a task that have not ended, messages about it included."""
+        members = self.sequences.get(f"conversation:{task.conversation}", ())
+        found = [self.turns[member] for member in members]
+        latest = None if task.shared is None else self.turns.get(task.turn or 0)
+        if latest is not None and latest.state not in ENDED and latest not in found:
+            found.append(latest)
+        return found
 
     def blockers_of(self, task: int) -> list[Blocker]:
         """What blocks a task, or did since it was last moved to BLOCKED."""

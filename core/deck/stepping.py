@@ -34,6 +34,8 @@ def take_answer(work: Work, turn: Turn, outcome: Outcome) -> Outcome:
     try:
         found = _read(items, task, outcome.text)
         words = _next_words(items, task, found)
+        if words is not None:
+            _check_conversation(work, task, words.conversation)
     except (NoValue, Conflict, templates.TemplateFault) as error:
         return evolve(outcome, state=TurnState.FAILED, error=clean_line(str(error), 300))
     items.left[task.id] = found
@@ -104,9 +106,24 @@ def _next_words(items: Items, task: Task, left: Left) -> NextWords | None:
             title=step_title(items.plan, number, title, item),
             target=_line(step.target, names),
             folder=_line(step.folder, names) if step.folder is not None else None,
+            conversation=_line(step.conversation, names),
         )
     except templates.TemplateFault as fault:
         raise templates.TemplateFault(f"step {step.id} cannot go on with it: {fault}") from None
+
+
+def _check_conversation(work: Work, task: Task, called: str | None) -> None:
+    """
+    Raises:
+        TemplateFault: it is another agent's; nobody could know before the name was filled in.
+    """
+    known = None if called is None else work.state.named.get((task.batch, called))
+    step = work.state.foreaches[task.batch].plan.steps[task.step + 1]
+    if known is not None and (owner := work.state.conversations[known].agent) != step.agent:
+        raise templates.TemplateFault(
+            f"step {step.id} cannot go on with it: conversation {called!r} is {owner}'s, "
+            f"and {step.agent} cannot share it"
+        )
 
 
 def _line(text: str | None, names: Mapping[str, Any]) -> str | None:
@@ -135,11 +152,15 @@ def next_step(work: Work, turn: Turn, task: Task) -> None:
         folder=None if step.folder is None else _path(work, task, words.folder),
         priority=step.priority,
         attempts=0,
+        shared=words.conversation,
     )
     work.put_task(task)
-    row = (task.step, task.agent, task.title, task.target, task.folder, task.priority, task.id)
-    work.changes.add(sql.ADVANCE_TASK, row)
-    work.hand_over(task.conversation, task.agent)
+    row = (task.step, task.agent, task.title, task.target, task.folder, task.priority)
+    work.changes.add(sql.ADVANCE_TASK, (*row, task.shared, task.id))
+    if task.shared is None:
+        work.hand_over(task.conversation, task.agent)
+    else:
+        work.know_named(task.batch, task.shared, task.agent)
     following = queue_for(
         work,
         task,

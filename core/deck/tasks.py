@@ -75,9 +75,9 @@ def _set_back(work: Work, turn: Turn, task: Task) -> None:
     _is_its_latest(work, task, again)
 
 
-def _is_its_latest(work: Work, task: Task, turn: Turn) -> None:
-    """What a task's new turn is told is what its step was told before."""
-    if task.step:
+def _is_its_latest(work: Work, task: Task, turn: Turn, *, told: bool = False) -> None:
+    """What a task's new turn is told is what its step was told before, if nothing new."""
+    if not told and (task.step or task.shared is not None):
         work.repeat_step(turn)
     work.put_task(evolve(work.state.tasks[task.id], turn=turn.id))
 
@@ -157,8 +157,7 @@ def _fail_children(work: Work, parent: Task) -> None:
 
 def queued_turns(work: Work, task: Task) -> Sequence[Turn]:
     """The task's queued turns that decide it."""
-    members = work.state.sequences.get(f"conversation:{task.conversation}", ())
-    turns = (work.state.turns[member] for member in members)
+    turns = work.state.open_turns(task)
     return [t for t in turns if t.state is TurnState.QUEUED and t.trigger in DECIDES_TASK]
 
 
@@ -226,8 +225,9 @@ def begin_task(
     trigger: Trigger = Trigger.TASK,
     folder: Folder | None = None,
     lane: Status | None = None,
+    text: str | None = None,
 ) -> Turn:
-    """Queues the turn of a task that has none."""
+    """Queues the turn of a task that has none; `text`: what it is told, where that is new."""
     latest = None if task.turn is None else work.state.turns.get(task.turn)
     if folder is None:
         folder = _place_of_new(work, task) if latest is None else latest.folder
@@ -240,8 +240,9 @@ def begin_task(
         lane=task.status if lane is None else lane,
         folder=folder,
         position=None if latest is None else latest.position,
+        text=text,
     )
-    _is_its_latest(work, task, turn)
+    _is_its_latest(work, task, turn, told=text is not None)
     return turn
 
 

@@ -113,7 +113,7 @@ def queue_for(
     return queue_turn(
         work,
         agent=task.agent,
-        conversation=task.conversation,
+        conversation=work.state.conversation_of(task),
         trigger=trigger,
         title=task.title,
         task=task,
@@ -127,9 +127,9 @@ def queue_for(
 
 
 def step_behind(work: Work, turn: Turn) -> None:
-    """Turns of the same target or conversation that are no longer first leave the scheduler."""
+    """Of its target and conversation, the turn that is first is in the scheduler, and no other."""
     for name in work.state.sequence_names(turn):
-        for member in work.state.sequences.get(name, ()):
+        for member in work.state.sequences.get(name, ())[:2]:
             other = work.state.turns[member]
             if other.id != turn.id and other.state is TurnState.QUEUED:
                 work.refresh(other)
@@ -167,7 +167,9 @@ def requeue(work: Work, turn: Turn, *, lane: Status | None = None) -> Turn:
     if turn.task is not None and turn.trigger in DECIDES_TASK:
         task = work.state.tasks[turn.task]
         if task.status is Status.IN_PROGRESS:
-            work.set_status(task.id, queued.lane or Status.READY)
+            # one that was BLOCKED had been answered, and was READY when it was claimed
+            back_to = Status.READY if queued.lane is Status.BLOCKED else queued.lane
+            work.set_status(task.id, back_to or Status.READY)
         # somebody may have blocked the task while it ran
         back = keeps_back(work.state.tasks[task.id], turn.trigger, work.state)
         queued = evolve(queued, blocked=back)

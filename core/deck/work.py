@@ -194,8 +194,7 @@ class Work:
 
     def _follow(self, task: Task) -> None:
         """Queued messages about a task will be admitted in the lane of its status."""
-        for member in self.state.sequences.get(f"conversation:{task.conversation}", ()):
-            turn = self.state.turns[member]
+        for turn in self.state.open_turns(task):
             if turn.state is TurnState.QUEUED and turn.trigger not in DECIDES_TASK:
                 self.requeue_changed(evolve(turn, lane=task.status))
 
@@ -228,13 +227,31 @@ class Work:
         row = (task.id, event, str(task.status), task.updated_ms)
         self.changes.add(sql.SAVE_ISSUE_MOVE, row)
 
-    def new_conversation(self, agent: str, task: int | None, title: str) -> Conversation:
+    def new_conversation(
+        self,
+        agent: str,
+        task: int | None,
+        title: str,
+        batch: str | None = None,
+        called: str | None = None,
+    ) -> Conversation:
         row_id = self.state.next.conversation
         self.state.next.conversation += 1
-        found = Conversation(id=row_id, agent=agent, task=task, title=title)
-        self.state.conversations[row_id] = found
-        self.changes.add(sql.INSERT_CONVERSATION, (row_id, agent, task, None, title, self.now_ms))
+        found = Conversation(row_id, agent, task, None, title, batch, called)
+        self.state.know_conversation(found)
+        row = (row_id, agent, task, None, title, batch, called, self.now_ms)
+        self.changes.add(sql.INSERT_CONVERSATION, row)
         return found
+
+    def know_named(self, batch: str, called: str | None, agent: str) -> None:
+        """Makes the conversation of a batch that has this name, the first time it is named."""
+        if called is None:
+            return
+        known = self.state.named.get((batch, called))
+        if known is None:
+            self.new_conversation(agent, None, called, batch, called)
+        else:
+            self.hand_over(known, agent)
 
     def hand_over(self, conversation: int, agent: str) -> None:
         """Lets another agent go on in a conversation; it does not know the session of the one
@@ -248,7 +265,8 @@ class Work:
         """Gives a turn that tries an item's later step again the words of that step."""
         row_id = self.state.next.message
         self.state.next.message += 1
-        self.changes.add(sql.REPEAT_STEP, (row_id, turn.id, self.now_ms, turn.conversation))
+        row = (row_id, turn.id, self.now_ms, turn.conversation, turn.task)
+        self.changes.add(sql.REPEAT_STEP, row)
 
     def keep_session(self, conversation: int, session: str) -> None:
         """Remembers the program's own id of a conversation."""

@@ -19,6 +19,10 @@ class Conversation:
     session: str | None = None
     """The agent program's own id of the conversation, with which it is taken up again."""
     title: str = ""
+    batch: str | None = None
+    """Of a named one: its batch."""
+    called: str | None = None
+    """The name that steps of a foreach give it; within its batch there is one of that name."""
 
     @property
     def name(self) -> str:

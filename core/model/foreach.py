@@ -44,6 +44,8 @@ class Step:
     target: str | None = None
     folder: str | None = None
     priority: int = 0
+    conversation: str | None = None
+    """The name of a conversation of the batch; None, or where it comes to nothing: the item's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,7 @@ def _step(block: Mapping[str, Any]) -> Step:
         target=block.get("target"),
         folder=block.get("folder"),
         priority=block.get("priority") or 0,
+        conversation=block.get("conversation"),
     )
 
 

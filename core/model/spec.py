@@ -33,6 +33,8 @@ class TaskSpec:
     """Of an item: its value as JSON."""
     steps: str = ""
     """Of an item: what its steps are, as a short text that differs when they do."""
+    conversation: str | None = None
+    """Of an item: the name of the conversation that its first step goes on in; None: its own."""
     barrier: bool = False
     """It stands for the barrier of the foreach."""
 

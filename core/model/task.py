@@ -116,6 +116,8 @@ class Task:
     """Of an item: its latest write, as one short line."""
     barrier: bool = False
     """It stands for the barrier of its batch's foreach, and is done when that is committed."""
+    shared: str | None = None
+    """Of an item: the name of the conversation that its step goes on in; None: its own."""
 
     @property
     def name(self) -> str:

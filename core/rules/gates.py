@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from batchdeck.core.model.account import account_of
 from batchdeck.core.model.blocker import BlockerState
@@ -210,7 +211,11 @@ def _target(turn: Turn, standing: Standing, now_ms: int) -> Gate | None:
 def _conversation(turn: Turn, standing: Standing, now_ms: int) -> Gate | None:
     if f"conversation:{turn.conversation}" not in standing.view.in_order:
         return None
-    return _in_sequence(turn, standing, GateName.CONVERSATION, str(turn.conversation))
+    gate = _in_sequence(turn, standing, GateName.CONVERSATION, str(turn.conversation))
+    task = None if turn.task is None else standing.view.tasks.get(turn.task)
+    if task is None or task.shared is None or turn.conversation == task.conversation:
+        return gate
+    return replace(gate, subject=f"{gate.subject} ({task.shared})")
 
 
 def _capacity(turn: Turn, standing: Standing, gate: GateName, subject: str, name: str) -> Gate:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from enum import Enum, auto
 
 from batchdeck.core.model.task import COMPLETED, Status, Task
@@ -79,6 +79,34 @@ def begins(one: Candidate) -> bool:
     return one[0] > 0
 
 
+def lines_of(turn: Turn) -> tuple[str, ...]:
+    """The lines in which a turn has its place: each lets one turn work at a time, in order."""
+    conversation = f"conversation:{turn.conversation}"
+    if turn.target is None:
+        return (conversation,)
+    return (f"target:{turn.target}", conversation)
+
+
+def in_the_way(at_work: Iterable[Turn], first_of: Callable[[str], Turn | None]) -> dict[int, Turn]:
+    """The turns that queued ones of items at work wait behind, and those that these wait behind.
+
+    An item that is not at work and has one of them goes on whatever its limits say: or none of them
+    could. There may be more at work by it than the limit allows, until one has ended.
+
+    Args:
+        first_of: The turn that is first in a line; None where it is the only one there.
+    """
+    found: dict[int, Turn] = {}
+    behind = list(at_work)
+    for turn in behind:
+        for line in lines_of(turn):
+            first = first_of(line)
+            if first is not None and first.id != turn.id and first.id not in found:
+                found[first.id] = first
+                behind.append(first)
+    return found
+
+
 def chosen(
     candidates: Iterable[Candidate],
     active: int,
@@ -86,7 +114,10 @@ def chosen(
     max_active: int | None,
     max_outstanding: int | None,
 ) -> Iterator[Candidate]:
-    """Those of the candidates, given in order, that may be at work beside `active` others."""
+    """Those of the candidates, given in order, that may be at work beside `active` others.
+
+    Beside them goes who is `in_the_way` of one of them, or of one that is at work.
+    """
     for one in candidates:
         if max_active is not None and active >= max_active:
             return

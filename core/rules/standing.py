@@ -17,7 +17,7 @@ from batchdeck.core.model.limit import (
     status_limit,
 )
 from batchdeck.core.model.task import Status
-from batchdeck.core.model.turn import Turn
+from batchdeck.core.model.turn import Turn, TurnState
 from batchdeck.core.rules.folders import overlaps
 from batchdeck.core.rules.items import (
     OUTSTANDING,
@@ -26,6 +26,7 @@ from batchdeck.core.rules.items import (
     begins,
     candidate,
     chosen,
+    in_the_way,
     may_be_chosen,
     stage_of,
 )
@@ -106,6 +107,7 @@ class Standing:
             return items
         stages: Counter[Stage] = Counter()
         candidates: list[Candidate] = []
+        in_line: list[Turn] = []
         for task in view.tasks.values():
             if task.batch != batch or task.index is None:
                 continue
@@ -114,8 +116,14 @@ class Standing:
             stages[stage] += 1
             if turn is not None and may_be_chosen(stage, turn):
                 candidates.append(candidate(stage, task.index, turn.id))
+            elif stage is Stage.ACTIVE and turn is not None and turn.state is TurnState.QUEUED:
+                in_line.append(turn)
         at_work, begun = stages[Stage.ACTIVE], sum(stages[stage] for stage in OUTSTANDING)
-        found = list(chosen(sorted(candidates), at_work, begun, active, outstanding))
+        candidates.sort()
+        found = list(chosen(candidates, at_work, begun, active, outstanding))
+        in_line += [view.turns[turn] for _, _, turn in found]
+        in_front = in_the_way(in_line, self._first_of)
+        found += [one for one in candidates if one[2] in in_front and one not in found]
         return replace(
             items,
             active=at_work + len(found),
@@ -124,6 +132,10 @@ class Standing:
             max_outstanding=outstanding,
             chosen=frozenset(turn for _, _, turn in found),
         )
+
+    def _first_of(self, line: str) -> Turn | None:
+        members = self.view.in_order.get(line)
+        return self.view.turns[members[0]] if members else None
 
     def under(self, name: str) -> Iterator[Turn]:
         """The running turns that count under a limit."""

@@ -51,14 +51,14 @@ SAVE_ITEM_VALUE = (
     "VALUES (?, ?, ?, ?, ?, ?)"
 )
 ADVANCE_TASK = (
-    "UPDATE tasks SET step = ?, agent = ?, title = ?, target = ?, folder = ?, priority = ? "
-    "WHERE id = ?"
+    "UPDATE tasks SET step = ?, agent = ?, title = ?, target = ?, folder = ?, priority = ?, "
+    "shared = ? WHERE id = ?"
 )
-REPLAN_ITEM = "UPDATE tasks SET item = ? WHERE id = ?"
+REPLAN_ITEM = "UPDATE tasks SET item = ?, shared = ? WHERE id = ?"
 HAND_OVER = "UPDATE conversations SET agent = ?, session = NULL WHERE id = ?"
 INSERT_CONVERSATION = (
-    "INSERT INTO conversations (id, agent, task, session, title, created_ms) "
-    "VALUES (?, ?, ?, ?, ?, ?)"
+    "INSERT INTO conversations (id, agent, task, session, title, batch, name, created_ms) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 )
 SAVE_SESSION = "UPDATE conversations SET session = ? WHERE id = ?"
 INSERT_TASK = _insert("tasks", TASK_COLUMNS)
@@ -113,7 +113,8 @@ REPEAT_STEP = (
     "INSERT INTO messages (id, conversation, turn, role, text, at_ms) "
     "SELECT ?, messages.conversation, ?, role, text, ? FROM messages "
     "JOIN turns ON turns.id = messages.turn WHERE messages.conversation = ? "
-    "AND role = 'operator' AND turns.trigger = 'task' ORDER BY messages.id DESC LIMIT 1"
+    "AND role = 'operator' AND turns.trigger = 'task' AND turns.task = ? "
+    "ORDER BY messages.id DESC LIMIT 1"
 )
 """The words of an item's latest step, for a turn that tries it again."""
 INSERT_ATTEMPT = (

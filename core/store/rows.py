@@ -159,13 +159,14 @@ def turn_from(row: Sequence[Any], folders: Mapping[int, Folder]) -> Turn:
 
 TASK_COLUMNS = (
     "id key batch title agent prompt status conversation position priority target folder issue "
-    "turn attempts error because fingerprint updated_ms item_index step item barrier"
+    "turn attempts error because fingerprint updated_ms item_index step item barrier "
+    "shared"
 ).split()
 
 SELECT_TASKS = (
     "SELECT id, key, batch, title, agent, status, conversation, position, priority, target, "
-    "folder, issue, turn, attempts, error, because, updated_ms, item_index, step, item, barrier "
-    "FROM tasks"
+    "folder, issue, turn, attempts, error, because, updated_ms, item_index, step, item, barrier, "
+    "shared FROM tasks"
 )
 
 
@@ -195,6 +196,7 @@ def task_values(task: Task, prompt: str, fingerprint: str) -> tuple[Any, ...]:
         task.step,
         task.item,
         int(task.barrier),
+        task.shared,
     )
 
 
@@ -210,6 +212,7 @@ def task_from(row: Sequence[Any], depends_on: tuple[int, ...]) -> Task:
         *row[16:20],
         "",  # what it wrote is read apart
         bool(row[20]),
+        row[21],
     )
 
 

@@ -67,6 +67,7 @@ def test_tasks_are_listed_in_batch_order(dispatched: Workspace, invoke: Invoke) 
         "state": "queued",
         "attempts": 0,
         "error": None,
+        "conversation": None,
         "tokens": None,
         "tokens_unknown": 0,
         "money": None,

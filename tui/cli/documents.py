@@ -204,6 +204,7 @@ def task_document(view: DeckView, task: Task) -> dict[str, Any]:
         "state": None if turn is None else turn.state,
         "attempts": attempts,
         "error": task.error,
+        "conversation": task.shared,
         **_spent(view, f"task:{task.id}"),
     }
 

@@ -65,6 +65,10 @@ def _target(gate: Gate, deck: str) -> str:
 
 
 def _conversation(gate: Gate, deck: str) -> str:
+    _, _, name = gate.subject.partition(" ")
+    if name:
+        words = f"conversation {name.strip('()')}: {gate.used or 0} before it"
+        return f"{words}{_in_brackets(gate.holders)}"
     return f"an earlier message first{_in_brackets(gate.holders)}"
 
 

@@ -42,6 +42,7 @@ def add_row(work: Work, batch: str, wanted: TaskSpec, position: int) -> Task:
     state = work.state
     row_id = state.task_ids[batch, wanted.key]
     conversation = work.new_conversation(wanted.agent, row_id, wanted.title)
+    work.know_named(batch, wanted.conversation, wanted.agent)
     task = Task(
         id=row_id,
         key=wanted.key,
@@ -60,12 +61,18 @@ def add_row(work: Work, batch: str, wanted: TaskSpec, position: int) -> Task:
         index=wanted.index,
         item=wanted.item,
         barrier=wanted.barrier,
+        shared=wanted.conversation,
     )
-    work.add_task(task, wanted.prompt, fingerprint(wanted))
+    work.add_task(task, own_words(wanted), fingerprint(wanted))
     return task
 
 
-def begin_new(work: Work, task: Task, places: Places) -> None:
+def own_words(wanted: TaskSpec) -> str:
+    """What begins a task's own conversation; an item that begins in a named one is told there."""
+    return wanted.prompt if wanted.conversation is None else ""
+
+
+def begin_new(work: Work, task: Task, wanted: TaskSpec, places: Places) -> None:
     """Queues the turn of a new task, or fails it at once where what it needs has failed."""
     if task.barrier:
         return
@@ -85,7 +92,8 @@ def begin_new(work: Work, task: Task, places: Places) -> None:
     if from_parent is not None:
         fail_with(work, task, from_parent)
         return
-    begin_task(work, task, folder=folder)
+    text = None if wanted.conversation is None else wanted.prompt
+    begin_task(work, task, folder=folder, text=text)
 
 
 def folder_of(work: Work, task: Task, places: Places) -> Folder | None:
@@ -117,7 +125,7 @@ def add_task(work: Work, command: AddTask, places: Places, earlier: Turn | None)
     reserve_ids(work, batch, [wanted])
     position = sum(work.state.task_counts.get(batch, {}).values())
     task = add_row(work, batch, wanted, position)
-    begin_new(work, task, places)
+    begin_new(work, task, wanted, places)
     task = work.state.tasks[task.id]
     if command.unauthorised and task.turn is not None:
         turn = evolve(work.state.turns[task.turn], authorised=False)

@@ -13,10 +13,12 @@ from batchdeck.core.deck.handling.adding import (
     begin_new,
     fingerprint,
     folder_of,
+    own_words,
     reserve_ids,
 )
 from batchdeck.core.deck.handling.agents import contradiction, same_definition, save_agent
 from batchdeck.core.deck.handling.foreaches import (
+    check_conversations,
     check_items_may_come,
     foreach_document,
     know_barrier,
@@ -26,7 +28,7 @@ from batchdeck.core.deck.handling.foreaches import (
 from batchdeck.core.deck.handling.limits import put_limit
 from batchdeck.core.deck.spending import take_in_budget
 from batchdeck.core.deck.tasks import begin_task, finish_batch, queued_turns, reopen_batch
-from batchdeck.core.deck.turns import step_behind
+from batchdeck.core.deck.turns import drop_queued, queue_for, step_behind
 from batchdeck.core.deck.work import Work
 from batchdeck.core.errors import BadInput, NotFound
 from batchdeck.core.model.batch import Batch, BatchState
@@ -35,7 +37,7 @@ from batchdeck.core.model.foreach import foreach_from
 from batchdeck.core.model.limit import GLOBAL, Limit, batch_limit
 from batchdeck.core.model.spec import BatchSpec, TaskSpec
 from batchdeck.core.model.task import ADMISSIBLE, SETTLED, Status, Task
-from batchdeck.core.model.turn import TurnState
+from batchdeck.core.model.turn import Turn, TurnState
 from batchdeck.core.points import reached
 from batchdeck.core.rules.limits import effective_limit
 from batchdeck.core.store import changes as sql
@@ -56,6 +58,7 @@ def add_batch(work: Work, command: AddBatch, places: Places, known: Mapping[str,
     if existing is not None and existing.state is not BatchState.RUNNING and not new:
         return _ended_already(work, spec, existing)
     check_items_may_come(existing, new)
+    check_conversations(work, spec)
     batch = _batch_row(work, spec, existing)
     work.put_batch(batch)
     take_in_foreach(work, spec, batch, places)
@@ -202,8 +205,8 @@ def _add_tasks(work: Work, spec: BatchSpec, new: list[TaskSpec], places: Places)
     reserve_ids(work, spec.name, new)
     offset = len(spec.tasks) - len(new)
     added = [add_row(work, spec.name, task, offset + index) for index, task in enumerate(new)]
-    for task in added:
-        begin_new(work, task, places)
+    for task, wanted in zip(added, new, strict=True):
+        begin_new(work, task, wanted, places)
 
 
 def _replan(work: Work, spec: BatchSpec, wanted: TaskSpec, places: Places) -> None:
@@ -212,6 +215,9 @@ def _replan(work: Work, spec: BatchSpec, wanted: TaskSpec, places: Places) -> No
     for turn in queued_turns(work, task):
         work.scheduler.remove(turn.id)
     work.hand_over(task.conversation, wanted.agent)
+    work.know_named(spec.name, wanted.conversation, wanted.agent)
+    queued = queued_turns(work, task)
+    is_elsewhere = task.shared is not None or wanted.conversation is not None
     needs = tuple(work.state.task_ids[spec.name, key] for key in wanted.depends_on)
     _depend_on(work, task, needs)
     task = replace(
@@ -224,10 +230,31 @@ def _replan(work: Work, spec: BatchSpec, wanted: TaskSpec, places: Places) -> No
         issue=wanted.issue,
         depends_on=needs,
         item=wanted.item,
+        shared=wanted.conversation,
     )
     work.put_task(task)
     _save_replanned(work, task, wanted)
-    _replan_turns(work, task, places)
+    if is_elsewhere:
+        _queue_anew(work, task, wanted, queued, places)
+    else:
+        _replan_turns(work, task, places)
+
+
+def _queue_anew(
+    work: Work, task: Task, wanted: TaskSpec, queued: Sequence[Turn], places: Places
+) -> None:
+    """What is queued of an item becomes a turn in the conversation that its file says now."""
+    for turn in queued:
+        drop_queued(work, turn, "its file was changed")
+        again = queue_for(
+            work,
+            task,
+            lane=task.status,
+            folder=folder_of(work, task, places),
+            position=turn.position,
+            text=None if task.shared is None else wanted.prompt,
+        )
+        work.put_task(evolve(work.state.tasks[task.id], turn=again.id))
 
 
 def _depend_on(work: Work, task: Task, needs: Sequence[int]) -> None:
@@ -246,7 +273,7 @@ def _save_replanned(work: Work, task: Task, wanted: TaskSpec) -> None:
         (
             task.title,
             task.agent,
-            wanted.prompt,
+            own_words(wanted),
             task.priority,
             task.target,
             task.folder,
@@ -257,7 +284,7 @@ def _save_replanned(work: Work, task: Task, wanted: TaskSpec) -> None:
         ),
     )
     if wanted.index is not None:
-        work.changes.add(sql.REPLAN_ITEM, (wanted.item, task.id))
+        work.changes.add(sql.REPLAN_ITEM, (wanted.item, task.shared, task.id))
 
 
 def _replan_turns(work: Work, task: Task, places: Places) -> None:

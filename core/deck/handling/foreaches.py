@@ -54,6 +54,31 @@ def check_items_may_come(existing: Batch | None, new: Sequence[TaskSpec]) -> Non
         )
 
 
+def check_conversations(work: Work, spec: BatchSpec) -> None:
+    """
+    Raises:
+        BadInput: two agents would share a named conversation.
+    """
+    items = work.state.foreaches.get(spec.name)
+    agents: dict[str, str] = {}
+    if items is not None and items.has_begun:
+        state = work.state
+        agents = {
+            called: state.conversations[number].agent
+            for (batch, called), number in state.named.items()
+            if batch == spec.name
+        }
+    for task in spec.tasks:
+        if task.conversation is None:
+            continue
+        owner = agents.setdefault(task.conversation, task.agent)
+        if owner != task.agent:
+            raise BadInput(
+                f"{spec.name}: conversation {task.conversation!r} is {owner}'s, and {task.key} "
+                f"would have {task.agent} share it. Nothing was changed."
+            )
+
+
 def take_in_foreach(work: Work, spec: BatchSpec, batch: Batch, places: Places) -> None:
     """Makes room for the items of a batch, and gives the folders of later steps their rows."""
     if batch.foreach is None:

@@ -139,8 +139,9 @@ def _addressee(work: Work, to: str) -> _Addressee:
         raise NotFound(
             f"There is no agent, conversation or task {to!r}{near} Agents here: {known}."
         ) from None
-    need_agent(state, task.agent)
-    return _Addressee(task.agent, state.conversations[task.conversation], task)
+    conversation = state.conversations[task.conversation]
+    need_agent(state, conversation.agent)
+    return _Addressee(conversation.agent, conversation, task)
 
 
 def _as_if(work: Work, command: Send, addressee: _Addressee, folder: Folder | None) -> Turn:

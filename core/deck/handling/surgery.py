@@ -182,6 +182,11 @@ def retarget(work: Work, command: RetargetTurn, folder: Folder | None) -> Receip
         raise NotFound(f"There is no agent {agent!r}. There are: {known}.")
     conversation = work.state.conversations[turn.conversation]
     members = work.state.sequences.get(f"conversation:{conversation.id}", ())
+    if conversation.called is not None:
+        raise Refused(
+            f"#{turn.id} is in conversation {conversation.called!r} of its batch, which is "
+            f"{conversation.agent}'s alone."
+        )
     if conversation.session is not None or len(members) > 1:
         raise Refused(
             f"#{turn.id} goes on in a conversation with {turn.agent}, which another agent does "

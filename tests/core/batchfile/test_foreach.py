@@ -19,7 +19,7 @@ TWO = "[{path: x}, {path: y}]"
 
 def read(folder: Path, foreach: str) -> BatchSpec:
     file = folder / "b.yaml"
-    file.write_text(f"agents: {{a: {{kind: demo}}}}\nforeach: {foreach}\n")
+    file.write_text(f"agents: {{a: {{kind: demo}}, c: {{kind: demo}}}}\nforeach: {foreach}\n")
     return read_batch(file)
 
 
@@ -271,6 +271,23 @@ FAULTS = [  # ¦ stands before what is wrong
         " {id: two, agent: a, prompt: ¦'{{ plan.a | upper }}{{ item.path }}'}]}",
         "foreach.steps[1].prompt: item 1: 'dict object' has no attribute 'path'",
     ),
+    (
+        f"{{items: [], steps: [{{{STEP}, conversation: ¦'{{{{ itm }}}}'}}]}}",
+        "foreach.steps[0].conversation: 'itm' is not defined here (did you mean 'item'?)",
+    ),
+    (
+        f"{{items: [], steps: [{{{STEP}, conversation: ¦''}}]}}",
+        "foreach.steps[0].conversation: ",
+    ),
+    (
+        f"{{items: [{{z: x}}, {{y: x}}], steps: [{{{STEP}, conversation: ¦'{{{{ item.z }}}}'}}]}}",
+        "foreach.steps[0].conversation: item 1: 'dict object' has no attribute 'z'",
+    ),
+    (
+        f"{{items: [1], steps: [{{{STEP}, conversation: log}},"
+        " {id: two, agent: c, prompt: p, conversation: ¦log}]}",
+        "foreach.steps[1].conversation: item 0: 'log' is a's by step one, and one agent alone",
+    ),
 ]
 
 
@@ -284,6 +301,25 @@ def test_a_fault_of_a_foreach_is_placed(tmp_path: Path, marked: str, expected: s
     [fault] = refused.value.faults
     assert fault.message.startswith(expected)
     assert (fault.line, fault.column) == (2, column)
+
+
+def test_a_step_may_go_on_in_a_conversation_by_its_name(tmp_path: Path) -> None:
+    name = "'{{ \"\" if index else item }} log '"
+    steps = f"[{{{STEP}, conversation: {name}}}]"
+    spec = read(tmp_path, f"{{items: [x, y], steps: {steps}}}")
+
+    assert [task.conversation for task in spec.tasks] == ["x log", "log"]
+    steps = f"[{{{STEP}, conversation: '{{{{ item if index else \"\" }}}}'}}]"
+    spec = read(tmp_path, f"{{items: [x, y], steps: {steps}}}")
+    assert [task.conversation for task in spec.tasks] == [None, "y"], "nothing: its own"
+
+
+def test_agents_of_a_name_that_is_known_later_are_told_apart_later(tmp_path: Path) -> None:
+    one = f"{{{STEP}, keep: k}}"
+    two = "{id: two, agent: a, prompt: p, conversation: '{{ k }}'}"
+    three = "{id: three, agent: c, prompt: p, conversation: '{{ k }}'}"
+
+    assert read(tmp_path, f"{{items: [x], steps: [{one}, {two}, {three}]}}").tasks
 
 
 def test_what_a_step_keeps_may_be_named_by_later_ones(tmp_path: Path) -> None:

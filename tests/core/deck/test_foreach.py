@@ -452,6 +452,24 @@ async def test_an_item_that_asks_lets_nothing_begin_until_it_is_answered(tmp_pat
         assert (await ended(here))["values"] == {"results": ["r0", "r1", "r2"]}
 
 
+async def test_an_answered_item_that_was_never_started_waits_for_its_place_again(
+    tmp_path: Path,
+) -> None:
+    async with bench(tmp_path) as here:
+        await here.add(spec(tmp_path, 2, foreach={"max_active": 1}, interrupt="continue"))
+        await here.puppets.until_begun(turn(here.view, 0))
+        here.puppets.ask(turn(here.view, 0), "which way?")
+        await here.until(lambda view: view.asks and view.live)
+        await finish(here, 1)
+        await here.deck.submit(SetLimit(name="items:b", value=0))
+        await here.deck.submit(AnswerAsk(ask=1, answer="left"))
+        await here.deck.submit(SetLimit(name="items:b", value=1))
+        await here.puppets.until_begun(again := turn(here.view, 0))
+        await here.deck.submit(SetLimit(name="items:b", value=0))
+        await here.end(again, TurnState.QUEUED)
+        assert (here.view.live, status(here.view, "item-0")) == ((), Status.READY)
+
+
 async def test_nothing_is_committed_while_an_item_asks(tmp_path: Path) -> None:
     async with bench(tmp_path) as here:
         await here.add(spec(tmp_path, 2, interrupt="continue"))

@@ -77,6 +77,7 @@ TASK = Task(
     step=1,
     item='{"path": "ä.md"}',
     barrier=True,
+    shared="log",
 )
 BATCH = Batch(
     id=1,
@@ -166,7 +167,7 @@ def written(raw: sqlite3.Connection) -> None:
     for depth, key in enumerate((FOLDER.key, *FOLDER.above)):
         changes.add(sql.INSERT_ABOVE, (1, key, depth))
     changes.add(sql.SAVE_BATCH, batch_rows.batch_values(BATCH))
-    changes.add(sql.INSERT_CONVERSATION, (3, "coder", 4, "s-1", "talk", 1))
+    changes.add(sql.INSERT_CONVERSATION, (3, "coder", 4, "s-1", "talk", "b", "log", 1))
     changes.add(sql.INSERT_TASK, rows.task_values(TASK, "do it", "print"))
     changes.add(sql.INSERT_TURN, rows.turn_values(TURN, 1))
     document = __import__("json").dumps(rows.agent_document(AGENT))
@@ -195,6 +196,7 @@ def test_every_column_of_every_row_comes_back(raw: sqlite3.Connection) -> None:
     assert (hold.what, hold.by, hold.reason, hold.at_ms) == ("agent:coder", "op", "why", 8)
     (conversation,) = stored.conversations
     assert (conversation.task, conversation.session, conversation.title) == (4, "s-1", "talk")
+    assert (conversation.batch, conversation.called) == ("b", "log")
 
 
 @pytest.mark.parametrize(
