@@ -94,6 +94,7 @@ class Reconciler:
 
     async def first_look(self) -> None:
         """What the deck's own rows say, before anything is admitted."""
+        self._looked_at = self._clock.monotonic()
         view = self._view()
         tasks = looked_at(view)
         findings, errors = _checked(lambda some: local_findings(view, some), tasks)

@@ -12,7 +12,7 @@ from batchdeck.core.model.batch import BatchState
 from batchdeck.core.model.task import Status
 from batchdeck.core.model.turn import TurnState
 from tests.core.deck.test_reconcile import change
-from tests.core.deck.test_tracked import add, task, tracked
+from tests.core.deck.test_tracked import add, happened, task, tracked
 from tests.core.trackers.test_hostile import silence
 from tests.support.puppets import Bench
 from tests.support.tracker_server import tracker_server
@@ -57,15 +57,19 @@ async def test_after_a_crash_too_issues_are_asked_for_before_anything_is_admitte
             server.put(number)
         async with tracked(tmp_path, server) as here:
             await here.deck.submit(SetLimit(name="global", value=0))
-            await add(here, task(1), task(2), task(3), agent_limit=1)
+            await add(here, task(1), task(2), task(3), interval=3_600, agent_limit=1)
             await here.deck.submit(SetLimit(name="global", value=4))
             await here.puppets.until_begun(1)
+            before = len(await happened(here, "reconcile.started"))
         change(tmp_path, "UPDATE facts SET value = '0' WHERE key = 'stopped_in_order'")
         server.close(1)
         server.close(2)
         async with tracked(tmp_path, server) as here:
             await here.puppets.until_begun(3)
             assert here.puppets.begun == [3]
+            assert len(await happened(here, "reconcile.started")) == before + 1, (
+                "one look was enough"
+            )
             assert await claimed(here) == ["b/T1", "b/T3"]
 
 

@@ -11,6 +11,7 @@ import anyio
 import pytest
 
 from batchdeck.core.commands import AnswerAsk, BlockTask, Reconcile, SetLimit, SetStatus
+from batchdeck.core.deck import reconcile
 from batchdeck.core.model.batch import BatchState
 from batchdeck.core.model.spec import TaskSpec
 from batchdeck.core.model.task import Status
@@ -19,7 +20,7 @@ from batchdeck.core.trackers.forge import MOST_SINGLES
 from tests.core.deck.test_reconcile import change
 from tests.core.deck.test_tracked import add, happened, task, tracked
 from tests.core.trackers.test_forge import MovedClock
-from tests.core.trackers.test_hostile import issue, listed
+from tests.core.trackers.test_hostile import issue, listed, silence
 from tests.support.builders import batch_spec, demo_agent
 from tests.support.puppets import PATIENCE
 from tests.support.tracker_server import Fault, TrackerServer, fault, tracker_server
@@ -89,6 +90,21 @@ async def test_a_tracker_that_fails_is_shown_and_goes_on_by_itself_once_it_answe
             view = await here.until(lambda view: view.batches["b"].state is BatchState.COMPLETED)
             assert (view.trackers[0].good, view.trackers[0].again_ms) == (True, None)
             assert len(await happened(here, "reconcile.error")) == 1
+
+
+async def test_a_look_ends_in_time_and_says_so_whatever_a_tracker_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with tracker_server() as server:
+        server.put(1)
+        async with tracked(tmp_path, server) as here:
+            await add(here, task(1))
+            await here.puppets.until_begun(1)
+            monkeypatch.setattr(reconcile, "LOOK_SECONDS", 0.05)
+            server.always = silence
+            words = (await here.deck.submit(Reconcile())).message
+            assert words == "looked at 1 task: none changed; the trackers did not answer in time"
+            assert here.view.running == 1
 
 
 async def test_once_its_batch_has_ended_nothing_is_asked_any_more(tmp_path: Path) -> None:
