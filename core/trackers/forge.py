@@ -35,6 +35,8 @@ class _Known:
     """When it was last known to be so still (monotonic): a list without it says so, too."""
     proved: float
     """When an answer last showed this very issue."""
+    moved: bool = False
+    """It is in another repository by now, so that no list says anything about it."""
 
 
 @dataclass(slots=True)
@@ -206,7 +208,7 @@ class Forge:
             return
         fact = replace(item.fact, words=words) if words else item.fact
         now = self._clock.monotonic()
-        self._known[ref] = _Known(fact, item.node, now, now)
+        self._known[ref] = _Known(fact, item.node, now, now, moved=bool(words))
         self._doubts.pop(ref, None)
         if fact.words:
             self._doubts[ref] = f"{ref.words} {fact.words}"
@@ -214,7 +216,7 @@ class Forge:
     def _confirm(self, repo: str, now: float) -> None:
         """The list says that nothing else has changed."""
         for ref, known in self._known.items():
-            if ref.repo == repo:
+            if ref.repo == repo and not known.moved:
                 known.at = now
 
     def _doubt_all(self, repo: str, but: set[IssueRef]) -> None:
@@ -243,16 +245,21 @@ class Forge:
     def _singles(self, wanted: set[IssueRef], at_once: bool) -> list[IssueRef]:
         """Those that no list has shown first, then those confirmed longest ago."""
         now = self._clock.monotonic()
-        longest = ON_DEMAND_SECONDS if at_once else AGAIN_SECONDS
 
         def age(ref: IssueRef) -> float:
             known = self._known.get(ref)
             return float("inf") if known is None else now - known.proved
 
+        def longest(ref: IssueRef) -> float:
+            known = self._known.get(ref)
+            if known is not None and known.moved:
+                return FRESH_SECONDS
+            return ON_DEMAND_SECONDS if at_once else AGAIN_SECONDS
+
         due = [
             ref
             for ref in wanted
-            if age(ref) >= longest and not self._repositories[ref.repo].sparing.left(now)
+            if age(ref) >= longest(ref) and not self._repositories[ref.repo].sparing.left(now)
         ]
         return sorted(due, key=lambda ref: (-age(ref), ref))[:MOST_SINGLES]
 

@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 
 from batchdeck.core.agents.adapter import Outcome, Question
-from batchdeck.core.commands import AnswerAsk, ResumeBatch, Send, SetLimit, StopTurn
+from batchdeck.core.commands import AnswerAsk, OnBusy, ResumeBatch, Send, SetLimit, StopTurn
 from batchdeck.core.model.batch import BatchState, OnError
+from batchdeck.core.model.gate import GateName
 from batchdeck.core.model.spec import TaskSpec
 from batchdeck.core.model.task import Status
 from batchdeck.core.model.turn import TurnState
+from batchdeck.core.rules.gates import evaluate, shut
 from tests.support.builders import batch_spec, demo_agent
 from tests.support.puppets import bench
 
@@ -44,6 +46,28 @@ async def test_a_question_keeps_its_folder(tmp_path: Path) -> None:
         await here.end(2)
         assert here.view.running == 0
         assert here.view.turns[3].state is TurnState.QUEUED
+
+
+async def test_a_question_frees_all_four_limits_and_keeps_target_and_conversation(
+    tmp_path: Path,
+) -> None:
+    tasks = [TaskSpec(name, "a", target="x" if name != "T2" else None) for name in ("T1", "T2")]
+    tasks.append(TaskSpec("T3", "a", target="x"))
+    ones = {"global": 1, "batch:b": 1, "status:b/READY": 1}
+    async with bench(tmp_path) as here:
+        await here.add(batch_spec("b", tasks, [demo_agent("a", 1)], ones))
+        await here.deck.submit(SetLimit(name="global", value=1))
+        await here.puppets.until_begun(1)
+        here.puppets.ask(1, "which way?")
+        await here.puppets.until_begun(2)
+        send = Send(to="T1", text="and?", on_busy=OnBusy.QUEUE)
+        message = await here.deck.submit(send)
+        await here.end(2)
+        view = here.view
+        assert view.running == 0
+        for turn, gate in ((3, GateName.TARGET), (message.turn, GateName.CONVERSATION)):
+            (kept,) = shut(evaluate(view.turns[turn], view, 0))
+            assert (kept.name, [holder.turn for holder in kept.holders]) == (gate, [1])
 
 
 async def test_an_answer_goes_on_at_the_old_place(tmp_path: Path) -> None:

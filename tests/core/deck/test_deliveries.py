@@ -12,6 +12,7 @@ from batchdeck.core.commands import (
     AnswerBlocker,
     BlockTask,
     OnBusy,
+    PutHold,
     ReleaseHold,
     Send,
     SetLimit,
@@ -77,6 +78,25 @@ async def test_a_delivered_task_that_never_gets_a_turn_is_known_again_too(
     async with bench(tmp_path) as here:
         assert (await here.deck.submit(again)).message == first.message
         assert [task.key for task in here.view.tasks.values()] == ["T1", "n1"]
+
+
+async def test_a_held_turn_keeps_its_place_in_its_target_and_other_targets_go_on(
+    tmp_path: Path,
+) -> None:
+    async with bench(tmp_path) as here:
+        await deck_of(here, agent_limit=0)
+        first, second, other = [
+            await here.deck.submit(sent(text, target=target))
+            for text, target in (("1", "x"), ("2", "x"), ("3", "y"))
+        ]
+        await here.deck.submit(PutHold(what=f"#{first.turn}"))
+        await here.deck.submit(SetLimit(name="agent:a", value=5))
+        await here.end(other.turn)
+        assert here.view.running == 0, "the second waits for the first, held or not"
+        await here.deck.submit(ReleaseHold(what=f"#{first.turn}"))
+        await here.end(first.turn)
+        await here.puppets.until_begun(second.turn)
+        assert here.puppets.begun == [other.turn, first.turn, second.turn]
 
 
 async def test_an_unauthorised_turn_that_is_deleted_lets_its_target_go_on(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from batchdeck.core.model.permission import Decision, Permission
 from batchdeck.core.model.spec import TaskSpec
 from batchdeck.core.model.task import Status
 from batchdeck.core.model.turn import TurnState
+from batchdeck.core.rules.gates import evaluate, shut
 from tests.support.builders import batch_spec
 from tests.support.puppets import Bench, bench
 
@@ -84,6 +85,8 @@ async def test_it_is_asked_while_its_turn_keeps_running(tmp_path: Path) -> None:
         assert ask.choices == ("allow once", "allow always", "deny")
         assert view.turns[1].state is TurnState.RUNNING
         assert view.tasks[1].status is Status.IN_PROGRESS
+        (kept,) = shut(evaluate(view.turns[2], view, 0))
+        assert [holder.turn for holder in kept.holders] == [1], "it keeps its slot"
         await here.deck.submit(AnswerAsk(ask=1, answer="deny"))
 
 

@@ -70,6 +70,43 @@ async def test_what_the_lists_do_not_reach_is_asked_for_thirty_at_a_time(tmp_pat
                 assert len(server.lists) == 2
 
 
+@pytest.mark.parametrize("status", [Status.BACKLOG, Status.READY, Status.BLOCKED])
+async def test_a_closed_issue_makes_its_task_done_by_a_legal_move_wherever_it_stood(
+    tmp_path: Path, status: Status
+) -> None:
+    with tracker_server() as server:
+        server.put(1)
+        async with tracked(tmp_path, server) as here:
+            await here.deck.submit(SetLimit(name="global", value=0))
+            await add(here, task(1))
+            await here.deck.submit(SetStatus(task="T1", status=status))
+            server.close(1)
+            await here.deck.submit(Reconcile())
+            assert here.view.tasks[1].status is Status.DONE
+            assert here.view.turns[1].state is TurnState.SUPERSEDED
+            assert here.view.batches["b"].state is BatchState.COMPLETED
+            last = (await happened(here, "task.status"))[-1]
+            assert last == {"before": status, "status": Status.DONE}
+
+
+async def test_an_issue_that_was_transferred_is_followed_to_its_new_place(tmp_path: Path) -> None:
+    with tracker_server() as server:
+        server.put(2)
+        server.put(5, repo="o/new")
+        server.moved["o/r", 1] = f"{server.address}/api/v3/repos/o/new/issues/5"
+        clock = MovedClock()
+        async with tracked(tmp_path, server, clock) as here:
+            await add(here, task(1))
+            await here.puppets.until_begun(1)
+            await here.deck.submit(Reconcile())
+            assert here.view.trackers[0].doubtful == ("o/r#1 was moved to o/new#5",)
+            assert here.view.running == 1
+            server.close(5, repo="o/new")
+            clock.seconds += 120
+            await here.deck.submit(Reconcile())
+            await here.until(lambda view: view.turns[1].state is TurnState.SUPERSEDED)
+
+
 async def test_a_tracker_that_fails_is_shown_and_goes_on_by_itself_once_it_answers_again(
     tmp_path: Path,
 ) -> None:

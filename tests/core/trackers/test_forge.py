@@ -196,6 +196,10 @@ async def test_an_issue_that_was_moved_away_is_followed_within_its_origin_and_to
             seen = await tracker.look([ONE])
             assert seen.facts[ONE].state is IssueState.CLOSED
             assert seen.standing[0].doubtful == ("o/r#1 was moved to o/new#5",)
+            server.put(5, repo="o/new")
+            clock.seconds += 61
+            fact = (await tracker.look([ONE])).facts[ONE]
+            assert fact.state is IssueState.OPEN, "no list shows it, so it is asked for each minute"
 
 
 async def test_a_deleted_issue_is_told_once_and_not_asked_for_again() -> None:
