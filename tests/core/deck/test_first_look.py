@@ -13,6 +13,7 @@ from batchdeck.core.model.task import Status
 from batchdeck.core.model.turn import TurnState
 from tests.core.deck.test_reconcile import change
 from tests.core.deck.test_tracked import add, happened, task, tracked
+from tests.core.trackers.test_forge import MovedClock
 from tests.core.trackers.test_hostile import silence
 from tests.support.puppets import Bench
 from tests.support.tracker_server import tracker_server
@@ -83,3 +84,25 @@ async def test_a_tracker_that_never_answers_holds_the_first_start_up_for_so_long
             await add(here, task(1))
             here.deck.admit()
             await here.puppets.until_begun(1)
+
+
+async def test_once_more_just_before_a_launch_where_nobody_has_looked_for_a_minute(
+    tmp_path: Path,
+) -> None:
+    clock = MovedClock()
+    with tracker_server() as server:
+        for number in (1, 2, 3):
+            server.put(number)
+        async with tracked(tmp_path, server, clock, admit=False) as here:
+            await add(here, task(1), task(2), task(3), agent_limit=1)
+            here.deck.admit()
+            await here.puppets.until_begun(1)
+            server.close(2)
+            clock.seconds += 61
+            await here.end(1)
+            await here.puppets.until_begun(3)
+            assert here.puppets.begun == [1, 3]
+            assert here.view.tasks[2].status is Status.DONE
+            asked = len(server.asked)
+            await here.end(3)
+            assert asked == len(server.asked) == 2, "what was just confirmed is not asked again"
