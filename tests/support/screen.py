@@ -10,6 +10,9 @@ from typing import Any
 from textual.app import App
 from textual.pilot import Pilot
 
+PATIENCE = 20.0
+"""Seconds after which something is taken never to come true, on a busy machine too."""
+
 
 def screen_text(app: App[Any]) -> str:
     """Every line of the topmost screen, dialogs over what lies beneath."""
@@ -17,7 +20,7 @@ def screen_text(app: App[Any]) -> str:
     return "\n".join("".join(segment.text for segment in strip).rstrip() for strip in lines)
 
 
-async def until(pilot: Pilot[Any], condition: Callable[[], object], seconds: float = 5.0) -> None:
+async def until(pilot: Pilot[Any], condition: Callable[[], object], seconds: float = PATIENCE) -> None:
     """Waits until something holds; a pilot's own pause waits for a quiet process instead."""
     end = time.monotonic() + seconds
     while not condition():
@@ -26,9 +29,9 @@ async def until(pilot: Pilot[Any], condition: Callable[[], object], seconds: flo
         await asyncio.sleep(0.005)
 
 
-async def until_shown(pilot: Pilot[Any], words: str, seconds: float = 5.0) -> None:
+async def until_shown(pilot: Pilot[Any], words: str, seconds: float = PATIENCE) -> None:
     await until(pilot, lambda: words in screen_text(pilot.app), seconds)
 
 
-async def until_gone(pilot: Pilot[Any], words: str, seconds: float = 5.0) -> None:
+async def until_gone(pilot: Pilot[Any], words: str, seconds: float = PATIENCE) -> None:
     await until(pilot, lambda: words not in screen_text(pilot.app), seconds)

@@ -22,7 +22,7 @@ LAUNCHER = (
 )
 ALTERNATE_SCREEN_ON, ALTERNATE_SCREEN_OFF = b"\x1b[?1049h", b"\x1b[?1049l"
 CURSOR_SHOWN = b"\x1b[?25h"
-PATIENCE = 15.0
+PATIENCE = 30.0
 
 
 class Terminal:

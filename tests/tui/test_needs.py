@@ -67,6 +67,21 @@ async def test_what_an_answer_must_be_and_what_the_agent_suggests_are_shown() ->
         assert deck.commands[0].answer == "8080"
 
 
+async def test_what_was_said_to_a_key_stays_while_the_deck_goes_on() -> None:
+    deck = StubDeck(busy_view(holds=held("agent:coder", "op")))
+    async with shown(deck) as (app, pilot):
+        await pilot.press("exclamation_mark", "h")
+        await until_shown(pilot, "h releases a hold; this is none")
+        for _ in range(2):
+            deck.publish(replace(deck.view, revision=deck.view.revision + 1))
+            await until(pilot, lambda: app.view is deck.view)
+            app.show_scene()
+            await pilot.pause()
+        assert "h releases a hold; this is none" in screen_text(app)
+        await pilot.press("down")
+        await until_gone(pilot, "h releases a hold; this is none")
+
+
 async def test_a_question_answered_elsewhere_closes_by_itself() -> None:
     deck = StubDeck(busy_view())
     async with shown(deck) as (_, pilot):

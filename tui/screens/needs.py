@@ -84,6 +84,8 @@ class NeedsScreen(LiveModal[None]):
     def __init__(self) -> None:
         super().__init__()
         self._needs: dict[str, Need] = {}
+        self._keys_for: Need | None = None
+        """The one whose keys were said last; what is said beside stays until that is another."""
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog") as dialog:
@@ -135,7 +137,9 @@ class NeedsScreen(LiveModal[None]):
         if not self.ready:
             return
         need = self._need
-        self._say("esc back" if need is None else _KEYS[need.kind])
+        if need is None or need != self._keys_for:
+            self._say("esc back" if need is None else _KEYS[need.kind])
+        self._keys_for = need
 
     def _say(self, words: str) -> None:
         place, content = self.query_one("#words", Static), Content(words)
