@@ -54,6 +54,12 @@ class Answer:
         said = self.content.get("message") if isinstance(self.content, dict) else None
         return clean_line(said, 120) if isinstance(said, str) else ""
 
+    @property
+    def poll_seconds(self) -> float:
+        """How long the server wants not to be asked this again, where it says so."""
+        told = self.headers.get("x-poll-interval", "")
+        return _bounded(float(told)) if re.fullmatch(r"\d{1,9}", told) else 0.0
+
 
 def refusal(answer: Answer, token: str | None) -> NoAnswer:
     """Why an answer that is neither 200, 304, 404 nor 410 says nothing, and how long to wait.

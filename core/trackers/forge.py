@@ -45,6 +45,8 @@ class _Repository:
     cursor: str | None = None
     cursor_at: float = 0.0
     sparing: Sparing = field(default_factory=Sparing)
+    again_at: float = 0.0
+    """When it may be asked again at the earliest, as it said itself."""
 
 
 class Forge:
@@ -133,6 +135,8 @@ class Forge:
         if repository.sparing.left(now):
             errors.append(repository.sparing.words)
             return
+        if now < repository.again_at:
+            return
         try:
             await self._walk(repo, repository, wanted)
         except NoAnswer as error:
@@ -152,6 +156,7 @@ class Forge:
         params = self.dialect.list_params(repository.cursor)
         answer = await self._good(f"repos/{repo}/issues", params, repository.etag)
         now = self._clock.monotonic()
+        repository.again_at = now + answer.poll_seconds
         if answer.status == 304:
             self._confirm(repo, now)
             return

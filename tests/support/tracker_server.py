@@ -53,6 +53,8 @@ class TrackerServer:
     always: Fault | None = None
     asked: list[Asked] = field(default_factory=list)
     remaining: int = 5_000
+    poll_interval: int | None = None
+    """Seconds for which a list is not to be asked for again."""
     tick: int = 0
 
     @property
@@ -227,6 +229,8 @@ def _list(
     if served.kind == "github":
         etag = '"' + hashlib.sha256(json.dumps(shown).encode()).hexdigest()[:16] + '"'
         headers |= {"etag": etag, "x_ratelimit_remaining": served.remaining}
+        if served.poll_interval is not None:
+            headers["x_poll_interval"] = served.poll_interval
         if handler.headers.get("If-None-Match") == etag:
             return reply(handler, 304, None, **headers)
     return reply(handler, 200, shown, **headers)

@@ -239,6 +239,20 @@ async def test_without_a_token_it_is_asked_every_five_minutes() -> None:
             assert len(server.asked) == 2
 
 
+async def test_a_list_is_not_asked_for_again_before_it_wants_to_be() -> None:
+    with tracker_server(poll_interval=60) as server:
+        server.put(1)
+        clock = MovedClock()
+        async with forge(server, clock) as tracker:
+            await tracker.look([ONE])
+            server.close(1)
+            clock.seconds += 59
+            seen = await tracker.look([ONE])
+            assert (len(server.lists), seen.errors, seen.standing[0].good) == (1, (), True)
+            clock.seconds += 1
+            assert (await tracker.look([ONE])).facts[ONE].state is IssueState.CLOSED
+
+
 async def test_a_token_that_is_named_and_not_set_asks_nothing() -> None:
     with tracker_server() as server:
         async with forge(server, token=None, token_env="GITHUB_TOKEN") as tracker:
