@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from tests.support.invoking import Invoke, invoker
 from tests.support.length import VARIABLE
 from tests.support.workspace import Workspace, workspaces
 
@@ -39,3 +40,18 @@ def anyio_backend() -> str:
 def space(tmp_path: Path) -> Iterator[Workspace]:
     """A project folder of its own, with the installed command in it."""
     yield from workspaces(tmp_path)
+
+
+@pytest.fixture
+def invoke_in(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Callable[[Workspace], Invoke]:
+    """Runs the command in this process, in whatever workspace."""
+    return lambda space: invoker(space, monkeypatch, capfd)
+
+
+@pytest.fixture
+def invoke(invoke_in: Callable[[Workspace], Invoke], request: pytest.FixtureRequest) -> Invoke:
+    """The command in the deck at work where the test has one, else in its workspace."""
+    name = "dispatched" if "dispatched" in request.fixturenames else "space"
+    return invoke_in(request.getfixturevalue(name))

@@ -1,71 +1,12 @@
-"""A workspace per test, and one per module whose deck is being dispatched while it is shown."""
+"""A deck that is being dispatched while it is shown, one per module."""
 
 from __future__ import annotations
 
-import io
-import os
-import sys
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 
-from batchdeck.__main__ import main
-from tests.support.workspace import Result, Workspace, until, workspaces
-
-Invoke = Callable[..., Result]
-
-
-@pytest.fixture
-def invoke_in(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> Callable[[Workspace], Invoke]:
-    """Runs the command in this process, through its own entry; quicker than a process."""
-
-    def of(space: Workspace) -> Invoke:
-        def run(
-            *arguments: object,
-            code: int | None = None,
-            cwd: Path | None = None,
-            env: Mapping[str, str] | None = None,
-            input: str = "",
-        ) -> Result:
-            with monkeypatch.context() as patch:
-                patch.chdir(cwd or space.folder)
-                patch.setattr(sys, "argv", ["batchdeck", *map(str, arguments)])
-                patch.setattr(sys, "stdin", io.StringIO(input))
-                for name, value in {**space.environment, **(env or {})}.items():
-                    patch.setenv(name, value)
-                capfd.readouterr()
-                ended = _ended()
-            printed = capfd.readouterr()
-            assert code is None or ended == code, f"{arguments}: {ended}, {printed}"
-            return Result(ended, printed.out, printed.err)
-
-        return run
-
-    return of
-
-
-@pytest.fixture
-def invoke(invoke_in: Callable[[Workspace], Invoke], request: Any) -> Invoke:
-    """The command in the deck at work where the test has one, else in its workspace."""
-    name = "dispatched" if "dispatched" in request.fixturenames else "space"
-    return invoke_in(request.getfixturevalue(name))
-
-
-def _ended() -> int:
-    """The exit code of the command; the process's mask is as it was."""
-    mask = os.umask(0o022)
-    try:
-        with pytest.raises(SystemExit) as left:
-            main()
-    finally:
-        os.umask(mask)
-    code = left.value.code
-    assert isinstance(code, int)
-    return code
+from tests.support.workspace import Workspace, until, workspaces
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ import click
 import pytest
 
 from batchdeck.tui.cli.main import root
-from tests.cli.conftest import Invoke
+from tests.support.invoking import Invoke
 from tests.support.workspace import Result, Workspace, until, workspaces
 
 QUESTION = json.dumps({"question": "Which colour?", "choices": ["red", "blue"]})

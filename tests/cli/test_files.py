@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from batchdeck.core.batchfile.example import PRESETS
-from tests.cli.conftest import Invoke
+from tests.support.invoking import Invoke
 from tests.support.workspace import Workspace
 
 TWO_TASKS = [

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from tests.cli.conftest import Invoke
+from tests.support.invoking import Invoke
 from tests.support.workspace import COMMAND, Workspace
 
 FROM_INPUT = {

@@ -10,7 +10,7 @@ import pytest
 
 from batchdeck import __version__
 from batchdeck.tui.cli.main import _COMMANDS
-from tests.cli.conftest import Invoke
+from tests.support.invoking import Invoke
 from tests.support.workspace import Workspace
 
 SUBCOMMANDS = [("task", name) for name in ("show", "retry", "status", "cancel")] + [

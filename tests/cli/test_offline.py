@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Invoke
+from tests.support.invoking import Invoke
 from tests.cli.test_schema import check
 from tests.support.workspace import Workspace, workspaces
 

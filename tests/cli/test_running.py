@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from batchdeck.core.store.migrate import migrations, statements
-from tests.cli.conftest import Invoke
+from tests.support.invoking import Invoke
 from tests.support.workspace import COMMAND, Workspace, remains, until
 
 
@@ -361,8 +361,8 @@ def test_the_deck_is_not_seen_by_git(space: Workspace) -> None:
     assert ".batchdeck" not in seen.stdout
 
 
-def many(space: Workspace) -> Path:
-    tasks = [{"id": f"T{n}", "agent": "coder", "prompt": "say=done"} for n in range(1, 31)]
+def many(space: Workspace, count: int = 30) -> Path:
+    tasks = [{"id": f"T{n}", "agent": "coder", "prompt": "say=done"} for n in range(count)]
     return space.batch(agents={"coder": {"parallelism_limit": 4}}, tasks=tasks, max_parallel=4)
 
 
@@ -388,7 +388,7 @@ def test_a_reader_that_does_not_read_stops_nobody(flags: list[str], space: Works
 
 
 def test_a_full_or_closed_standard_output_ends_no_run(space: Workspace) -> None:
-    run = f"{COMMAND} run {many(space)} --headless"
+    run = f"{COMMAND} run {many(space, 10)} --headless"
     for redirected in (">/dev/full", ">&-", "| head -1"):
         shutil.rmtree(space.deck, ignore_errors=True)
         space.ledger.write_text("")
@@ -399,7 +399,7 @@ def test_a_full_or_closed_standard_output_ends_no_run(space: Workspace) -> None:
         assert told.returncode == 0, (redirected, told.stderr)
         assert "Traceback" not in told.stderr
         assert "itself failed" not in told.stderr
-        assert len(space.starts()) == 30
+        assert len(space.starts()) == 10
 
 
 @pytest.mark.parametrize("command", ["status", "tasks", "events"])

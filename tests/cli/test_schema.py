@@ -12,7 +12,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from tests.cli.conftest import Invoke
+from tests.support.invoking import Invoke
 from tests.support.workspace import Workspace, until, workspaces
 
 SCHEMA = json.loads((files("batchdeck.tui.cli") / "json-schema.json").read_text())

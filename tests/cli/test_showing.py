@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Invoke
+from tests.support.invoking import Invoke
 from tests.support.workspace import COMMAND, Workspace, until
 
 GATE = {"gate", "open", "subject", "used", "limit", "holders", "frees", "passable", "place"}

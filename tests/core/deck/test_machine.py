@@ -46,7 +46,7 @@ from tests.core.deck.writer import Writer
 from tests.support.builders import batch_spec, demo_agent, folder
 from tests.support.length import so_many
 
-STEPS = int(os.environ.get("BATCHDECK_STEPS") or so_many(6_000, 200_000))
+STEPS = int(os.environ.get("BATCHDECK_STEPS") or so_many(4_000, 200_000))
 PER_EXAMPLE = 50
 AGENTS = ("a", "b", "c")
 PATHS = ("/w", "/w/x", "/w/x/y", "/v")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 import stat
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,17 +18,29 @@ from batchdeck.core.doctor.finding import Grade
 from batchdeck.core.doctor.surroundings import look_at_agents, look_at_sqlite
 from batchdeck.core.errors import BadInput
 from batchdeck.core.model.agent import Agent, AgentKind
+from tests.support.invoking import Invoke
 from tests.support.tracker_server import TrackerServer, fault, tracker_server
-from tests.support.workspace import Workspace, until
+from tests.support.workspace import Workspace, until, workspaces
 
 
-def run_a_batch(space: Workspace) -> None:
-    tasks = [{"id": "T1", "agent": "coder", "prompt": "say=done"}]
-    space.run("run", space.batch(agents={"coder": {}}, tasks=tasks), "--headless", code=0)
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    """A deck on which T1 of the batch `docs` is done."""
+    for space in workspaces(tmp_path_factory.mktemp("ended")):
+        tasks = [{"id": "T1", "agent": "coder", "prompt": "say=done"}]
+        space.run("run", space.batch(agents={"coder": {}}, tasks=tasks), "--headless", code=0)
+        yield space
 
 
-def problems(space: Workspace, *arguments: str, code: int) -> list[str]:
-    document = space.run("doctor", "--json", *arguments, code=code).json
+@pytest.fixture
+def ran(space: Workspace, ended: Workspace) -> Workspace:
+    """A copy of that deck."""
+    shutil.copytree(ended.deck, space.deck)
+    return space
+
+
+def problems(invoke: Invoke, *arguments: str, code: int) -> list[str]:
+    document = invoke("doctor", "--json", *arguments, code=code).json
     return [
         f"{one['check']}: {one['words']}"
         for one in document["findings"]
@@ -41,133 +55,128 @@ def change(space: Workspace, *statements: str) -> None:
     raw.close()
 
 
-def test_a_sound_deck_has_no_problem(space: Workspace) -> None:
-    run_a_batch(space)
-    assert problems(space, code=0) == []
-    assert "No problem found." in space.run("doctor", code=0).out
+def test_a_sound_deck_has_no_problem(ran: Workspace, invoke: Invoke) -> None:
+    assert problems(invoke, code=0) == []
+    assert "No problem found." in invoke("doctor", code=0).out
 
 
-def test_without_a_deck_it_looks_at_what_there_is(space: Workspace) -> None:
-    assert problems(space, code=0) == []
+def test_without_a_deck_it_looks_at_what_there_is(space: Workspace, invoke: Invoke) -> None:
+    assert problems(invoke, code=0) == []
 
 
-def test_files_that_others_can_read_are_found_and_closed(space: Workspace) -> None:
-    run_a_batch(space)
-    (space.deck / "deck.db").chmod(0o644)
-    assert problems(space, code=1) == ["modes: deck.db can be read by others (mode 0644)"]
-    told = space.run("doctor", "--repair", code=0).out
+def test_files_that_others_can_read_are_found_and_closed(ran: Workspace, invoke: Invoke) -> None:
+    (ran.deck / "deck.db").chmod(0o644)
+    assert problems(invoke, code=1) == ["modes: deck.db can be read by others (mode 0644)"]
+    told = invoke("doctor", "--repair", code=0).out
     assert "closed to others" in told
-    assert stat.S_IMODE((space.deck / "deck.db").stat().st_mode) == 0o600
-    assert problems(space, code=0) == []
+    assert stat.S_IMODE((ran.deck / "deck.db").stat().st_mode) == 0o600
+    assert problems(invoke, code=0) == []
 
 
-def test_an_agent_whose_program_is_missing_is_found(space: Workspace) -> None:
-    run_a_batch(space)
-    (space.deck / "config.yaml").write_text(
+def test_an_agent_whose_program_is_missing_is_found(ran: Workspace, invoke: Invoke) -> None:
+    (ran.deck / "config.yaml").write_text(
         "agents: {ghost: {kind: command, command: [no-such-program]}}\n"
     )
-    assert problems(space, code=1) == [
+    assert problems(invoke, code=1) == [
         "agents: ghost: the command 'no-such-program' was not found on the agent's PATH"
     ]
 
 
-def test_a_faulty_configuration_is_told_with_its_place(space: Workspace) -> None:
-    run_a_batch(space)
-    (space.deck / "config.yaml").write_text("max_paralel_cap: 3\n")
-    (found,) = problems(space, code=1)
+def test_a_faulty_configuration_is_told_with_its_place(ran: Workspace, invoke: Invoke) -> None:
+    (ran.deck / "config.yaml").write_text("max_paralel_cap: 3\n")
+    (found,) = problems(invoke, code=1)
     assert "config.yaml:1" in found
 
 
-def test_a_task_without_a_turn_is_found_and_queued_again(space: Workspace) -> None:
-    run_a_batch(space)
+def test_a_task_without_a_turn_is_found_and_queued_again(ran: Workspace, invoke: Invoke) -> None:
     change(
-        space,
+        ran,
         "UPDATE tasks SET status = 'READY'",
         "UPDATE batches SET state = 'running', ended_ms = NULL",
     )
-    assert problems(space, code=1) == ["rows: docs/T1 is READY and has no turn"]
-    told = space.run("doctor", "--repair", code=0).out
+    assert problems(invoke, code=1) == ["rows: docs/T1 is READY and has no turn"]
+    told = invoke("doctor", "--repair", code=0).out
     assert "queued as #2" in told
-    assert problems(space, code=0) == []
-    space.run("resume", "--headless", "--auto-resume", code=0)
-    assert space.starts() == ["T1", "T1"]
+    assert problems(invoke, code=0) == []
+    invoke("resume", "--headless", "--auto-resume", code=0)
+    assert [turn.state for turn in ran.view().turns.values()] == ["succeeded"] * 2
 
 
-def test_a_row_that_nobody_can_read_is_named(space: Workspace) -> None:
-    run_a_batch(space)
-    change(space, "UPDATE tasks SET status = 'PERHAPS'")
-    found = problems(space, code=1)
+def test_a_row_that_nobody_can_read_is_named(ran: Workspace, invoke: Invoke) -> None:
+    change(ran, "UPDATE tasks SET status = 'PERHAPS'")
+    found = problems(invoke, code=1)
     assert any("task 1" in words and "PERHAPS" in words for words in found)
 
 
-def test_a_damaged_file_is_told_in_words(space: Workspace) -> None:
-    run_a_batch(space)
-    content = bytearray((space.deck / "deck.db").read_bytes())
+def test_a_damaged_file_is_told_in_words(ran: Workspace, invoke: Invoke) -> None:
+    content = bytearray((ran.deck / "deck.db").read_bytes())
     content[4096 * 3 : 4096 * 12] = b"\xff" * 4096 * 9
-    (space.deck / "deck.db").write_bytes(content)
-    found = problems(space, code=1)
+    (ran.deck / "deck.db").write_bytes(content)
+    found = problems(invoke, code=1)
     assert any("damaged" in words for words in found), found
 
 
-def test_a_file_of_a_newer_version_is_left_alone(space: Workspace) -> None:
-    run_a_batch(space)
-    change(space, "PRAGMA user_version = 77")
-    (found,) = problems(space, "--repair", code=1)
+def test_a_file_of_a_newer_version_is_left_alone(ran: Workspace, invoke: Invoke) -> None:
+    change(ran, "PRAGMA user_version = 77")
+    (found,) = problems(invoke, "--repair", code=1)
     assert "newer batchdeck" in found
 
 
-def test_what_attempts_left_is_listed_with_how_long_it_stays(space: Workspace) -> None:
-    run_a_batch(space)
-    (run,) = (space.deck / "runs").iterdir()
-    told = space.run("doctor", code=0).out
+def test_what_attempts_left_is_listed_with_how_long_it_stays(
+    ran: Workspace, invoke: Invoke
+) -> None:
+    (run,) = (ran.deck / "runs").iterdir()
+    told = invoke("doctor", code=0).out
     assert "1 folder of attempts" in told
     assert "kept for 90 days, at most 10000 MB" in told
     (run / "scratch" / "result.txt").write_text("hours of it")
-    (space.deck / "config.yaml").write_text("retention: {days: null, runs: 50}\n")
-    told = space.run("doctor", code=0).out
+    (ran.deck / "config.yaml").write_text("retention: {days: null, runs: 50}\n")
+    told = invoke("doctor", code=0).out
     assert f"agents left files in runs/{run.name}/scratch; kept for good, at most 50 att" in told
 
 
-def test_room_in_the_decks_file_is_told_and_given_back(space: Workspace) -> None:
-    run_a_batch(space)
+def test_room_in_the_decks_file_is_told_and_given_back(ran: Workspace, invoke: Invoke) -> None:
     change(
-        space,
+        ran,
         "CREATE TABLE much AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n "
         "WHERE i < 12000) SELECT i, zeroblob(1000) AS b FROM n",
         "DROP TABLE much",
     )
-    big = (space.deck / "deck.db").stat().st_size
-    assert "MB of its file are free" in space.run("doctor", code=0).out
-    assert "given back to the disk" in space.run("doctor", "--repair", code=0).out
-    change(space, "PRAGMA wal_checkpoint(TRUNCATE)")
-    assert (space.deck / "deck.db").stat().st_size < big - 10_000_000
-    assert problems(space, code=0) == []
+    big = (ran.deck / "deck.db").stat().st_size
+    assert "MB of its file are free" in invoke("doctor", code=0).out
+    assert "given back to the disk" in invoke("doctor", "--repair", code=0).out
+    change(ran, "PRAGMA wal_checkpoint(TRUNCATE)")
+    assert (ran.deck / "deck.db").stat().st_size < big - 10_000_000
+    assert problems(invoke, code=0) == []
 
 
-def test_a_process_that_outlived_its_attempt_is_found_and_ended(space: Workspace) -> None:
-    run_a_batch(space)
-    (run,) = (space.deck / "runs").iterdir()
+def test_a_process_that_outlived_its_attempt_is_found_and_ended(
+    ran: Workspace, invoke: Invoke
+) -> None:
+    (run,) = (ran.deck / "runs").iterdir()
     sleeper = subprocess.Popen(
         [sys.executable, "-c", "import time; time.sleep(600)"],
         env={**os.environ, "BATCHDECK_RUN": run.name},
     )
     try:
-        assert problems(space, code=1) == [
+        assert problems(invoke, code=1) == [
             f"processes: 1 left of runs/{run.name[:8]}…, which has ended"
         ]
-        assert "ended" in space.run("doctor", "--repair", code=0).out
+        assert "ended" in invoke("doctor", "--repair", code=0).out
         until(lambda: sleeper.poll() is not None)
     finally:
         sleeper.kill()
         sleeper.wait()
 
 
-def test_while_a_supervisor_works_it_looks_and_disturbs_nothing(space: Workspace) -> None:
+def test_while_a_supervisor_works_it_looks_and_disturbs_nothing(
+    space: Workspace, invoke: Invoke
+) -> None:
     tasks = [{"id": "T1", "agent": "coder", "prompt": space.until_told("go")}]
     process = space.start_run(space.batch(agents={"coder": {}}, tasks=tasks))
     locks = standing_locks(process.pid)
     assert len(locks) == 2
-    assert problems(space, "--repair", code=0) == []
+    assert problems(invoke, "--repair", code=0) == []
     assert standing_locks(process.pid) == locks
     space.tell("go")
     assert process.wait(20) == 0
@@ -239,27 +248,31 @@ def configured(space: Workspace, server: TrackerServer) -> None:
     (space.deck / "config.yaml").write_text(f"tracker: {config!r}\n")
 
 
-def test_the_tracker_is_asked_about_the_repository_of_a_task(space: Workspace) -> None:
+def test_the_tracker_is_asked_about_the_repository_of_a_task(
+    space: Workspace, invoke: Invoke
+) -> None:
     with tracker_server() as server:
         server.close(1)
         configured(space, server)
         space.environment["TRACKER_TOKEN"] = "a-token"
         tasks = [{"id": "T1", "agent": "coder", "prompt": "x", "issue": "o/r#1"}]
-        space.run("run", space.batch(agents={"coder": {}}, tasks=tasks), "--headless", code=0)
+        invoke("run", space.batch(agents={"coder": {}}, tasks=tasks), "--headless", code=0)
         server.forget()
-        assert problems(space, code=0) == []
+        assert problems(invoke, code=0) == []
         assert [one.path for one in server.asked] == ["/api/v3/repos/o/r/issues"]
-        assert "answers" in space.run("doctor", code=0).out
+        assert "answers" in invoke("doctor", code=0).out
         server.always = fault(401, "Bad credentials")
-        (words,) = problems(space, code=1)
+        (words,) = problems(invoke, code=1)
         assert "rejects the token in TRACKER_TOKEN (401): Bad credentials" in words
         assert "a-token" not in words
 
 
-def test_a_token_that_is_not_set_is_a_problem_and_asks_nobody(space: Workspace) -> None:
+def test_a_token_that_is_not_set_is_a_problem_and_asks_nobody(
+    space: Workspace, invoke: Invoke
+) -> None:
     with tracker_server() as server:
         configured(space, server)
-        (words,) = problems(space, code=1)
+        (words,) = problems(invoke, code=1)
         assert "the variable TRACKER_TOKEN is not set here" in words
         assert server.asked == []
 
