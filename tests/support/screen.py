@@ -20,7 +20,9 @@ def screen_text(app: App[Any]) -> str:
     return "\n".join("".join(segment.text for segment in strip).rstrip() for strip in lines)
 
 
-async def until(pilot: Pilot[Any], condition: Callable[[], object], seconds: float = PATIENCE) -> None:
+async def until(
+    pilot: Pilot[Any], condition: Callable[[], object], seconds: float = PATIENCE
+) -> None:
     """Waits until something holds; a pilot's own pause waits for a quiet process instead."""
     end = time.monotonic() + seconds
     while not condition():

@@ -111,6 +111,20 @@ async def test_an_unauthorised_turn_that_is_deleted_lets_its_target_go_on(tmp_pa
         assert here.view.turns[first.turn].state is TurnState.CANCELLED
 
 
+async def test_messages_and_tasks_of_a_target_are_one_line(tmp_path: Path) -> None:
+    async with bench(tmp_path) as here:
+        await deck_of(here)
+        one = AddTask(task=TaskSpec("n1", "a", target="x"), unauthorised=True)
+        first = await here.deck.submit(one)
+        second = await here.deck.submit(sent("2", target="x", priority=1000))
+        third = await here.deck.submit(AddTask(task=TaskSpec("n3", "a", target="x")))
+        assert here.view.running == 0
+        await here.deck.submit(ReleaseHold(what=f"#{first.turn}"))
+        for turn in (first.turn, second.turn, third.turn):
+            await here.end(turn)
+        assert here.puppets.begun == [first.turn, second.turn, third.turn]
+
+
 async def test_control_waits_for_no_turn_however_many_stand_in_front(tmp_path: Path) -> None:
     async with bench(tmp_path) as here:
         await deck_of(here, *(TaskSpec(f"T{n}", "a") for n in range(1, 5)), agent_limit=2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import anyio
 import pytest
 
 from batchdeck.core.commands import ResumeBatch, RetryTask, SetLimit
@@ -15,7 +16,7 @@ from tests.core.deck.test_reconcile import change
 from tests.core.deck.test_tracked import add, happened, task, tracked
 from tests.core.trackers.test_forge import MovedClock
 from tests.core.trackers.test_hostile import silence
-from tests.support.puppets import Bench
+from tests.support.puppets import PATIENCE, Bench
 from tests.support.tracker_server import tracker_server
 
 pytestmark = pytest.mark.anyio
@@ -84,6 +85,20 @@ async def test_a_tracker_that_never_answers_holds_the_first_start_up_for_so_long
             await add(here, task(1))
             here.deck.admit()
             await here.puppets.until_begun(1)
+
+
+async def test_a_deck_that_is_left_while_its_trackers_are_asked_starts_nothing(
+    tmp_path: Path,
+) -> None:
+    with tracker_server(always=silence) as server:
+        async with tracked(tmp_path, server, admit=False) as here:
+            await add(here, task(1))
+            here.deck.admit()
+            with anyio.fail_after(PATIENCE):
+                while not server.asked:
+                    await anyio.sleep(0.005)
+            assert here.view.running == 0
+        assert here.puppets.begun == []
 
 
 async def test_once_more_just_before_a_launch_where_nobody_has_looked_for_a_minute(
