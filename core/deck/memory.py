@@ -96,10 +96,17 @@ class Memory:
         self._tell_of(replace(self._view, fault=words, revision=self.state.revision))
 
     def show_remark(self, words: str | None) -> None:
-        """Publishes something an operator should know; None takes it back."""
+        """Publishes something an operator should know; None takes it back.
+
+        Beside what is known to be on disk: a round may be under way.
+        """
         self.state.remark = words
         self.state.revision += 1
-        self.publish()
+        if not self.writing:
+            self.publish()
+            return
+        shown = self.state.banner_words
+        self._tell_of(replace(self._view, banner=shown, revision=self.state.revision))
 
     def _tell_of(self, view: DeckView) -> None:
         self._view = view

@@ -46,6 +46,9 @@ _log = logging.getLogger(__name__)
 
 AGAIN_SECONDS = 5.0
 """After a role of convenience has failed, until it begins again."""
+SLOW_SECONDS = 1.0
+"""After which it is said that the trackers are still being asked."""
+ASKING = "The trackers are asked what was done elsewhere; then the first turns start."
 LEAVE_SECONDS = 2.0
 """How long the writer may take to work off its inbox when the deck closes."""
 
@@ -114,8 +117,21 @@ async def open_deck(
 async def _admit_when_asked(engine: Engine, reconciler: Reconciler) -> None:
     """Lets the first turns start once the trackers said what was done elsewhere."""
     await engine.issues_come_first.wait()
-    await reconciler.before_admission()
+    async with anyio.create_task_group() as asking:
+        asking.start_soon(_say_what_is_waited_for, engine)
+        await reconciler.before_admission()
+        asking.cancel_scope.cancel()
     engine.begin_admitting()
+
+
+async def _say_what_is_waited_for(engine: Engine) -> None:
+    """Where it takes a while, so that nobody wonders why nothing starts."""
+    await anyio.sleep(SLOW_SECONDS)
+    engine.show_remark(ASKING)
+    try:
+        await anyio.sleep_forever()
+    finally:
+        engine.show_remark(None)
 
 
 @dataclass(frozen=True, slots=True)

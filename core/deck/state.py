@@ -337,6 +337,11 @@ class DeckState:
         """The state as it is, without copying: true until the next change, and not to be kept."""
         return self._view(at_ms, self._as_it_is)
 
+    @property
+    def banner_words(self) -> str | None:
+        """What every screen shows on top."""
+        return " ".join(filter(None, (self.banner, self.remark))) or None
+
     def publish(self, at_ms: int) -> DeckView:
         """A view that stays as it is; only mappings that changed are copied."""
         self._ends.add_to(self.tallies)
@@ -398,7 +403,7 @@ class DeckState:
             draining=self.draining,
             max_parallel_cap=self.max_parallel_cap,
             parallelism_limit_cap=self.parallelism_limit_cap,
-            banner=" ".join(filter(None, (self.banner, self.remark))) or None,
+            banner=self.banner_words,
             violations=self.violations,
         )
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
 import pytest
 
 from batchdeck.core.commands import ResumeBatch, RetryTask, SetLimit
-from batchdeck.core.deck import reconcile
+from batchdeck.core.deck import opening, reconcile
 from batchdeck.core.model.batch import BatchState
 from batchdeck.core.model.task import Status
 from batchdeck.core.model.turn import TurnState
@@ -78,13 +79,28 @@ async def test_after_a_crash_too_issues_are_asked_for_before_anything_is_admitte
 async def test_a_tracker_that_never_answers_holds_the_first_start_up_for_so_long_and_no_longer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reconcile, "FIRST_SECONDS", 0.05)
+    monkeypatch.setattr(reconcile, "FIRST_SECONDS", 0.2)
     monkeypatch.setattr(reconcile, "LAUNCH_SECONDS", 0.05)
+    monkeypatch.setattr(opening, "SLOW_SECONDS", 0)
     with tracker_server(always=silence) as server:
         async with tracked(tmp_path, server, admit=False) as here:
             await add(here, task(1))
             here.deck.admit()
+            await here.until(lambda view: view.banner == opening.ASKING)
             await here.puppets.until_begun(1)
+            await here.until(lambda view: view.banner is None)
+
+
+async def test_a_remark_shows_nothing_that_is_not_on_disk_yet(tmp_path: Path) -> None:
+    with tracker_server(token=None) as server:
+        async with tracked(tmp_path, server) as here:
+            await add(here, task(1))
+            memory = here.deck.memory
+            memory.writing = True  # as in the middle of a round
+            memory.state.put_task(replace(memory.state.tasks[1], title="not written"))
+            here.deck.show_remark("mind the gap")
+            assert (here.view.banner, here.view.tasks[1].title) == ("mind the gap", "T1")
+            memory.writing = False
 
 
 async def test_a_deck_that_is_left_while_its_trackers_are_asked_starts_nothing(

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.anyio
 async def tracked(
     tmp_path: Path, server: TrackerServer, clock: Clock | None = None, **options: Any
 ) -> AsyncIterator[Bench]:
-    config = {"kind": "github", "base_url": server.address, "token_env": "TOKEN"}
+    config = {"kind": server.kind, "base_url": server.address, "token_env": "TOKEN"}
     following = trackers(config, {"TOKEN": server.token or ""}, clock or SystemClock())
     try:
         async with bench(tmp_path, tracker=following, **options) as here:
@@ -52,10 +52,11 @@ async def happened(here: Bench, kind: str) -> list[dict[str, object]]:
     return [dict(event.fields) for event in events if event.kind == kind]
 
 
+@pytest.mark.parametrize(("kind", "reason"), [("github", " as completed"), ("gitea", "")])
 async def test_an_issue_closed_while_its_task_runs_ends_the_turn_and_the_task_is_done(
-    tmp_path: Path,
+    tmp_path: Path, kind: str, reason: str
 ) -> None:
-    with tracker_server() as server:
+    with tracker_server(kind) as server:
         server.put(1)
         async with tracked(tmp_path, server) as here:
             needing = TaskSpec("T2", "a", depends_on=("T1",))
@@ -64,10 +65,10 @@ async def test_an_issue_closed_while_its_task_runs_ends_the_turn_and_the_task_is
             server.close(1)
             await here.puppets.until_begun(2)
             view = await here.until(lambda view: view.turns[1].state is TurnState.SUPERSEDED)
-            assert view.turns[1].error == "o/r#1 was closed as completed"
+            assert view.turns[1].error == f"o/r#1 was closed{reason}"
             assert view.tasks[1].status is Status.DONE
             (told,) = await happened(here, "reconcile.skipped")
-            assert told["reason"] == "o/r#1 was closed as completed"
+            assert told["reason"] == f"o/r#1 was closed{reason}"
             await here.end(2)
             assert here.view.batches["b"].state is BatchState.COMPLETED
 
