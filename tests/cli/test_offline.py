@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.invoking import Invoke
 from tests.cli.test_schema import check
+from tests.support.invoking import Invoke
 from tests.support.workspace import Workspace, workspaces
 
 QUESTION = json.dumps(

@@ -13,6 +13,7 @@ from batchdeck.core.view import DeckView, Spending
 from batchdeck.tui.present.budgets import budget_words, reached_words, spent_words, used_words
 from batchdeck.tui.present.headline import headline
 from batchdeck.tui.present.needs import NeedKind, needs
+from batchdeck.tui.present.scene import Scene
 from tests.support.screen import screen_text, until_shown
 from tests.support.stub_deck import StubDeck
 from tests.tui.examples import busy_view, shown
@@ -103,10 +104,10 @@ async def test_an_agents_form_and_a_wide_table_say_what_it_has_used() -> None:
 
 def test_a_budget_that_is_used_up_stays_in_the_headline_longest() -> None:
     shown = view(money=Spending(1, 10, False), tokens=Spending(15, 10, True))
-    texts = [cell.text for cell in headline(shown, 0, 200)]
+    texts = [cell.text for cell in headline(Scene(shown, 0), 200)]
     assert "15 of 10 tokens" in texts
     assert "1.00 of 10.00 money" in texts
-    narrow = [cell.text for cell in headline(shown, 0, 75)]
+    narrow = [cell.text for cell in headline(Scene(shown, 0), 75)]
     assert "15 of 10 tokens" in narrow
     assert "1.00 of 10.00 money" not in narrow
 

@@ -13,6 +13,7 @@ from batchdeck.core.model.issue import TrackerStanding
 from batchdeck.core.model.task import Status
 from batchdeck.tui.present.headline import headline
 from batchdeck.tui.present.outside import tracker_lines
+from batchdeck.tui.present.scene import Scene
 from tests.support.screen import screen_text, until, until_gone, until_shown
 from tests.support.stub_deck import NOW_MS, StubDeck, agent, batch, task, turn, view_of
 from tests.tui.examples import shown
@@ -30,7 +31,7 @@ FAILING = replace(
 
 
 def words(view, width: int = 160) -> str:
-    return "".join(cell.text for cell in headline(view, NOW_MS, width))
+    return "".join(cell.text for cell in headline(Scene(view, NOW_MS), width))
 
 
 def view(**more):

@@ -41,6 +41,7 @@ async def test_a_step_shows_what_would_start_and_what_would_still_wait_and_on_wh
         assert "starts now:   #434 T-434" in text
         assert "#431 T-431 (folder under docs (#412)), #433 T-433 (held by op), 1 more" in text
         assert "esc leave it at 2" in text
+        assert "command  2/2 → 3 " in text, "its row says so too"
         assert deck.commands == []
 
 
@@ -107,8 +108,11 @@ async def test_a_status_row_and_the_headline_have_limits_too() -> None:
         app.screen.query_one(StatusTable).focus()
         await pilot.press("minus")
         await until_shown(pilot, "status docs/READY 4 → 3")
+        assert "READY        4/4 → 3 " in screen_text(app)
         assert "starts now:   nothing: over by 1, what runs goes on" in screen_text(app)
-        await pilot.press("enter", "shift+tab", "plus", "enter")
+        await pilot.press("enter", "shift+tab", "plus")
+        await until_shown(pilot, "slots 4/8 → 9")
+        await pilot.press("enter")
         await until(pilot, lambda: len(deck.commands) == 2)
         assert values(deck) == [("status:docs/READY", 3), ("global", 9)]
 

@@ -201,7 +201,7 @@ def test_several_batches_give_sums_with_a_row_for_each_that_is_used() -> None:
 
 
 def test_the_headline_holds_everything_where_there_is_room() -> None:
-    text = "".join(cell.text for cell in headline(busy_view(), NOW_MS, 120))
+    text = "".join(cell.text for cell in headline(Scene(busy_view(), NOW_MS), 120))
     for words in ("docs", "running", "slots 4/8", "queued 5", "done 2 of 13", "15%", "! 1 needs"):
         assert words in text
     assert len(text) <= 120
@@ -213,9 +213,9 @@ def test_the_headline_counts_what_failed_apart_from_what_was_cancelled() -> None
     tasks += [task(102, Status.FAILED, because=Because.CANCELLED)]
     view = view_of([], tasks, [agent()], [batch("docs")])
     for width in (80, 120):
-        text = "".join(cell.text for cell in headline(view, NOW_MS, width))
+        text = "".join(cell.text for cell in headline(Scene(view, NOW_MS), width))
         assert "done 58 of 61  2 failed  1 cancelled" in text
-    assert "2 failed" in "".join(cell.text for cell in headline(view, NOW_MS, 50))
+    assert "2 failed" in "".join(cell.text for cell in headline(Scene(view, NOW_MS), 50))
 
 
 def test_a_deck_that_was_retried_loses_the_count_of_what_was_cancelled() -> None:
@@ -238,7 +238,7 @@ def test_a_deck_that_came_up_held_says_how_it_goes_on_and_needs_a_person() -> No
 
 @pytest.mark.parametrize("width", range(8, 130))
 def test_the_headline_fits_any_width_and_keeps_what_needs_you(width: int) -> None:
-    text = "".join(cell.text for cell in headline(busy_view(), NOW_MS, width))
+    text = "".join(cell.text for cell in headline(Scene(busy_view(), NOW_MS), width))
     assert cell_len(text) <= max(width, 12)
     assert "! 1" in text
 

@@ -12,30 +12,34 @@ from batchdeck.tui.present.activity import activity_bar, slice_counts
 from batchdeck.tui.present.budgets import spent_words
 from batchdeck.tui.present.cells import Cell, Row, Tone
 from batchdeck.tui.present.durations import rough
-from batchdeck.tui.present.limits import limit_cell
+from batchdeck.tui.present.limit_change import LimitChange, limit_cell_of
 
 BAR_WIDTH = 12
 _NO_TALLY = AgentTally()
 
 
-def agent_rows(view: DeckView, now_ms: int, bars: bool = True) -> dict[str, Row]:
+def agent_rows(
+    view: DeckView, now_ms: int, bars: bool = True, change: LimitChange | None = None
+) -> dict[str, Row]:
     """Rows by the agent's name: agent, kind, running, queued, done, failed, last minute, used."""
     most = _most_at_once(view, now_ms) if bars else 0
     return {
-        agent.name: _agent_row(view, agent, now_ms, most)
+        agent.name: _agent_row(view, agent, now_ms, most, change)
         for agent in view.agents.values()
         if agent.name
     }
 
 
-def _agent_row(view: DeckView, agent: Agent, now_ms: int, most: int) -> Row:
+def _agent_row(
+    view: DeckView, agent: Agent, now_ms: int, most: int, change: LimitChange | None
+) -> Row:
     name = agent_limit(agent.name)
     tally = view.agent_tallies.get(agent.name, _NO_TALLY)
-    limit = effective_agent_limit(view, agent.name)
+    used, limit = view.running_by.get(name, 0), effective_agent_limit(view, agent.name)
     return (
         Cell(agent.name),
         Cell(agent.kind.value, Tone.MUTED),
-        limit_cell(view.running_by.get(name, 0), limit, *_notes(view, agent, now_ms)),
+        limit_cell_of(name, change, used, limit, *_notes(view, agent, now_ms)),
         _count(view.queued_by.get(name, 0)),
         _count(tally.done),
         Cell(str(tally.failed), Tone.FAILED if tally.failed else Tone.MUTED),

@@ -15,9 +15,10 @@ from batchdeck.tui.present.cells import Cell, Tone
 from batchdeck.tui.present.ended import Ended, ended_tasks
 from batchdeck.tui.present.estimate import estimate_words
 from batchdeck.tui.present.fitting import fit, inert
+from batchdeck.tui.present.limit_change import LimitChange, becoming
 from batchdeck.tui.present.limits import standing
 from batchdeck.tui.present.needs import urgent_count
-from batchdeck.tui.present.scene import active_batches
+from batchdeck.tui.present.scene import Scene, active_batches
 
 SLOTS = "slots "
 """How the deck's own limit begins."""
@@ -41,9 +42,9 @@ class Part(NamedTuple):
     drop: int = 0
 
 
-def headline(view: DeckView, now_ms: int, width: int, bars: bool = True) -> tuple[Cell, ...]:
+def headline(scene: Scene, width: int, change: LimitChange | None = None) -> tuple[Cell, ...]:
     """The pieces that fit into `width` cells, the needs at the right end."""
-    left, needs = _parts(view, now_ms, bars), _needs_cell(view, width)
+    left, needs = _parts(scene, change), _needs_cell(scene.view, width)
     room = width - (cell_len(needs.text) + 3 if needs.text else 1)
     while len(left) > 1 and _length(left) > room:
         left.remove(max(left, key=lambda part: part.drop))
@@ -62,29 +63,36 @@ def _length(parts: list[Part]) -> int:
     return sum(cell_len(part.cell.text) for part in parts) + len(_GAP) * (len(parts) - 1)
 
 
-def _parts(view: DeckView, now_ms: int, bars: bool) -> list[Part]:
+def _parts(scene: Scene, change: LimitChange | None) -> list[Part]:
+    view = scene.view
     ended = ended_at_work(view)
     done, total = ended.done, ended.total
-    limit = effective_limit(view, GLOBAL)
-    full = standing(view.running, limit)
-    words = f"{SLOTS}{view.running}/{limit}" + (f" {full}" if full and full != "full" else "")
-    used = Tone.ALERT if full.startswith(("over", "closed")) else Tone.PLAIN
     parts = [
         Part(Cell(_name(view)), 2),
         Part(Cell(mode_words(view), _MODE_TONES.get(view.mode, Tone.ALERT)), 1),
-        Part(Cell(words, used), 0),
+        Part(_slots(view, change), 0),
         Part(Cell(f"queued {view.queued}"), 0),
     ]
     if total:
         parts.append(Part(Cell(f"done {done} of {total}"), 3))
         parts += _not_done(ended)
-        if bars:
+        if scene.bars:
             parts.append(Part(Cell(_bar(done, total), Tone.DONE), 5))
         parts.append(Part(Cell(f"{100 * done // total}%"), 4))
     parts += [*_budgets(view), *_outside(view)]
     left = total - done - ended.failed - ended.cancelled
-    estimate = estimate_words(view, left, now_ms)
+    estimate = estimate_words(view, left, scene.now_ms)
     return [*parts, Part(Cell(estimate, Tone.MUTED), 6)] if estimate else parts
+
+
+def _slots(view: DeckView, change: LimitChange | None) -> Cell:
+    limit = effective_limit(view, GLOBAL)
+    words = f"{SLOTS}{view.running}/{limit}"
+    if change is not None and change.name == GLOBAL:
+        return Cell(becoming(words, change), Tone.NEEDS)
+    full = standing(view.running, limit)
+    tone = Tone.ALERT if full.startswith(("over", "closed")) else Tone.PLAIN
+    return Cell(words + (f" {full}" if full and full != "full" else ""), tone)
 
 
 def _not_done(ended: Ended) -> list[Part]:

@@ -15,7 +15,8 @@ from batchdeck.core.rules.quiescing import quiesced
 from batchdeck.core.text import counted
 from batchdeck.core.view import DeckView
 from batchdeck.tui.present.cells import Cell, Row, Tone
-from batchdeck.tui.present.limits import limit_cell, slots
+from batchdeck.tui.present.limit_change import LimitChange, limit_cell_of
+from batchdeck.tui.present.limits import slots
 from batchdeck.tui.present.scene import Scene
 from batchdeck.tui.present.turns import SYMBOLS, state_word, turn_symbol, turn_time, turn_tone
 
@@ -80,28 +81,30 @@ def _rank(task: Task, turn: Turn | None) -> int:
     return 1 if task.status is Status.FAILED else 2
 
 
-def item_row(key: ItemKey, counts: Mapping[str, Counts], scene: Scene) -> Row:
+def item_row(
+    key: ItemKey, counts: Mapping[str, Counts], scene: Scene, change: LimitChange | None = None
+) -> Row:
     """The cells of the items' table: item, steps, state, agent, time, what it wrote."""
     batch = scene.view.batches.get(key.batch)
     if batch is None or batch.foreach is None:
         return ()
     if not key.task:
-        return _batch_row(batch, counts.get(batch.name, Counts()), scene)
+        return _batch_row(batch, counts.get(batch.name, Counts()), scene, change)
     task = scene.view.tasks.get(key.task)
     return () if task is None else _item_row(task, batch, scene)
 
 
-def _batch_row(batch: Batch, counts: Counts, scene: Scene) -> Row:
+def _batch_row(batch: Batch, counts: Counts, scene: Scene, change: LimitChange | None) -> Row:
     view = scene.view
     items = view.items[batch.name]
     done, total, left = counts
-    limit = effective_limit(view, items_limit(batch.name))
+    name = items_limit(batch.name)
     begun = slots(items.outstanding, effective_limit(view, outstanding_limit(batch.name)))
     words, tone = barrier_words(batch, left, view)
     return (
         Cell(batch.name),
         Cell(f"{done}/{total}", Tone.DONE if done == total else Tone.PLAIN),
-        limit_cell(items.active, limit),
+        limit_cell_of(name, change, items.active, effective_limit(view, name)),
         Cell(""),
         Cell(""),
         Cell(f"begun {begun} · {words}", tone),

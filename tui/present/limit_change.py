@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from batchdeck.core.errors import BadInput
 from batchdeck.core.rules.limits import check_limit
 from batchdeck.core.view import DeckView
-from batchdeck.tui.present.limits import used_under
+from batchdeck.tui.present.cells import Cell, Tone
+from batchdeck.tui.present.limits import limit_cell, slots, used_under
 
 _MOST_DIGITS = 4
 
@@ -51,6 +52,23 @@ class LimitChange:
         except BadInput as refusal:
             return refusal.message
         return replace(self, after=value, typed="")
+
+
+def limit_cell_of(
+    name: str, change: LimitChange | None, used: int, limit: int | None, *notes: str
+) -> Cell:
+    """The cell of a limit; while it is being changed, what it would become: `2/2 → 3`."""
+    if change is None or change.name != name:
+        return limit_cell(used, limit, *notes)
+    return Cell(becoming(slots(used, limit), change), Tone.NEEDS)
+
+
+def becoming(now: str, change: LimitChange) -> str:
+    """`2/2 → 3`, or only `2/2` where it would stay."""
+    if change.after == change.before:
+        return now
+    after = "∞" if change.after is None else "closed" if change.after == 0 else change.after
+    return f"{now} → {after}"
 
 
 def limit_name_words(name: str) -> str:

@@ -17,7 +17,8 @@ from batchdeck.core.rules.limits import effective_limit
 from batchdeck.core.view import DeckView
 from batchdeck.tui.present.cells import Cell, Row, Tone
 from batchdeck.tui.present.durations import ago
-from batchdeck.tui.present.limits import limit_cell, queued_under, used_under
+from batchdeck.tui.present.limit_change import LimitChange, limit_cell_of
+from batchdeck.tui.present.limits import queued_under, used_under
 from batchdeck.tui.present.scene import active_batches
 from batchdeck.tui.present.statuses import LANES
 
@@ -40,7 +41,7 @@ def limit_names_shown(view: DeckView) -> Iterator[str]:
     yield from (name for name in known if name not in active)
 
 
-def limit_row(name: str, view: DeckView, now_ms: int) -> Row:
+def limit_row(name: str, view: DeckView, now_ms: int, change: LimitChange | None = None) -> Row:
     """The cells of the limits' table: what, name, used and limit, behind it, changed, by."""
     kind, _, rest = name.partition(":")
     limit = effective_limit(view, name)
@@ -49,7 +50,7 @@ def limit_row(name: str, view: DeckView, now_ms: int) -> Row:
     return (
         Cell(kind, Tone.MUTED),
         Cell(rest or _WHOLE[kind]),
-        limit_cell(used, limit, *_notes(name, view)),
+        limit_cell_of(name, change, used, limit, *_notes(name, view)),
         Cell("" if name == ATTENTION else str(behind), Tone.PLAIN if behind else Tone.MUTED),
         Cell(changed, Tone.MUTED),
         Cell(by, Tone.MUTED),

@@ -11,7 +11,7 @@ from batchdeck.core.model.task import Status
 from batchdeck.core.rules.limits import effective_limit
 from batchdeck.core.view import DeckView
 from batchdeck.tui.present.cells import Cell, Row, Tone
-from batchdeck.tui.present.limits import limit_cell
+from batchdeck.tui.present.limit_change import LimitChange, limit_cell_of
 from batchdeck.tui.present.scene import active_batches
 
 LANES = (Status.READY, Status.IN_PROGRESS, Status.BLOCKED, Status.FAILED)
@@ -28,26 +28,29 @@ class StatusRow(NamedTuple):
     cells: Row
 
 
-def status_rows(view: DeckView) -> dict[str, StatusRow]:
+def status_rows(view: DeckView, change: LimitChange | None = None) -> dict[str, StatusRow]:
     """Rows by key (`READY`, `docs/READY`): one per lane, with one per batch below it where
-    several are at work."""
+    several are at work. `change`: the limit that is being changed."""
     batches = active_batches(view)
     rows: dict[str, StatusRow] = {}
     for status in LANES:
         if len(batches) == 1:
-            rows[status] = _batch_row(view, status, batches[0], status)
+            rows[status] = _batch_row(view, status, batches[0], status, change)
             continue
         rows[status] = _sum_row(view, status, batches)
         for batch in batches:
             if _is_used(view, status, batch):
-                row = _batch_row(view, status, batch, f"  {batch.name}")
+                row = _batch_row(view, status, batch, f"  {batch.name}", change)
                 rows[f"{batch.name}/{status}"] = row
     return rows
 
 
-def _batch_row(view: DeckView, status: Status, batch: Batch, label: str) -> StatusRow:
+def _batch_row(
+    view: DeckView, status: Status, batch: Batch, label: str, change: LimitChange | None
+) -> StatusRow:
     name = status_limit(batch.name, status)
-    running = limit_cell(view.running_by.get(name, 0), effective_limit(view, name))
+    used, limit = view.running_by.get(name, 0), effective_limit(view, name)
+    running = limit_cell_of(name, change, used, limit)
     cells = _cells(label, running, view.queued_by.get(name, 0), _now(view, status, [batch]))
     return StatusRow(status, batch.name, cells)
 

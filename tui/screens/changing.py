@@ -5,6 +5,7 @@ from __future__ import annotations
 from time import monotonic
 
 from textual import on
+from textual.reactive import reactive
 
 from batchdeck.tui.present.cells import Tone
 from batchdeck.tui.present.limit_change import LimitChange
@@ -18,19 +19,19 @@ from batchdeck.tui.widgets.virtual_table import VirtualTable
 class ChangingScreen(ActingScreen):
     """Enter applies the change that is open, escape and every other action leave it."""
 
-    def on_mount(self) -> None:
-        self.watch(self._panel, "change", self._show_its_keys)
+    change: reactive[LimitChange | None] = reactive(None, repaint=False, init=False)
+    """The limit that is being changed."""
 
-    def _show_its_keys(self, change: LimitChange | None) -> None:
+    def watch_change(self, change: LimitChange | None) -> None:
         bar = self.query_one(ActionBar)
         bar.instead = () if change is None else change_hints(change)
 
     def action_do(self, action_id: str, key: str = "") -> None:
-        change = self._panel.change
+        change = self.change
         if change is None or action_id.startswith("limit."):
             super().action_do(action_id, key)
             return
-        self._panel.change = None
+        self.change = None
         if action_id == "open":
             self._apply(change)
         elif action_id != "back":
@@ -38,7 +39,7 @@ class ChangingScreen(ActingScreen):
 
     def change_limit(self, name: str, step: Step) -> None:
         """One step on the limit: the one that is being changed, or a first one."""
-        view, open_change = self.scene.view, self._panel.change
+        view, open_change = self.scene.view, self.change
         if open_change is None or open_change.name != name:
             now = self.deck_app.asked_limits.now(self.deck_app.deck.view, name)
             open_change = None
@@ -46,9 +47,9 @@ class ChangingScreen(ActingScreen):
         else:
             change = step(open_change, view)
         if isinstance(change, LimitChange):
-            self._panel.change = change
+            self.change = change
         elif open_change is None:
-            self._panel.change = None
+            self.change = None
             self.say(change, Tone.ALERT)
         else:
             self._panel.remark = change
@@ -64,6 +65,6 @@ class ChangingScreen(ActingScreen):
 
     @on(VirtualTable.Moved)
     def _leave_what_is_no_longer_under_the_cursor(self) -> None:
-        change = self._panel.change
+        change = self.change
         if change is not None and self.standpoint().limit != change.name:
-            self._panel.change = None
+            self.change = None

@@ -35,14 +35,14 @@ class DeckScreen(ChangingScreen, FilteringScreen):
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(DECK_PARTS)
 
     def compose(self) -> ComposeResult:
-        yield Headline(id="headline").data_bind(DeckScreen.scene)
+        yield Headline(id="headline").data_bind(DeckScreen.scene, DeckScreen.change)
         with Horizontal(id="tables"):
-            yield StatusTable(id="status").data_bind(DeckScreen.scene)
-            yield AgentTable(id="agents").data_bind(DeckScreen.scene)
+            yield StatusTable(id="status").data_bind(DeckScreen.scene, DeckScreen.change)
+            yield AgentTable(id="agents").data_bind(DeckScreen.scene, DeckScreen.change)
         yield TurnTable(id="turns").data_bind(DeckScreen.scene)
         yield OutputPane(self.deck_app.deck.output, id="output").data_bind(DeckScreen.scene)
         yield from self.compose_filter()
-        yield LimitPanel().data_bind(DeckScreen.scene)
+        yield LimitPanel().data_bind(DeckScreen.scene, DeckScreen.change)
         yield ActionBar(id="bar")
 
     def on_mount(self) -> None:

@@ -14,6 +14,7 @@ from batchdeck.tui.action import Focus, Standpoint
 from batchdeck.tui.present.cells import Row
 from batchdeck.tui.present.columns import ANY_WIDTH, Column
 from batchdeck.tui.present.items import ItemKey, item_row, overview
+from batchdeck.tui.present.limit_change import LimitChange
 from batchdeck.tui.present.sparing import Sparing
 from batchdeck.tui.screens.acting import bindings_of
 from batchdeck.tui.screens.changing import ChangingScreen
@@ -49,11 +50,11 @@ class ItemsScreen(ChangingScreen):
         self._reckoned = Sparing(overview)
 
     def compose(self) -> ComposeResult:
-        yield Headline(id="headline").data_bind(ItemsScreen.scene)
+        yield Headline(id="headline").data_bind(ItemsScreen.scene, ItemsScreen.change)
         table = ItemTable(_COLUMNS, id="items")
         table.empty_words = "no batch here has a foreach"
         yield table
-        yield LimitPanel().data_bind(ItemsScreen.scene)
+        yield LimitPanel().data_bind(ItemsScreen.scene, ItemsScreen.change)
         yield ActionBar(id="bar")
 
     def on_mount(self) -> None:
@@ -66,12 +67,16 @@ class ItemsScreen(ChangingScreen):
         if self.ready:
             self._show()
 
+    def watch_change(self, change: LimitChange | None) -> None:
+        super().watch_change(change)
+        self._show()
+
     def _show(self) -> None:
         rows = self._reckoned.of(self.scene.view)
         self.query_one(ItemTable).show(rows.keys, self._row_of)
 
     def _row_of(self, key: ItemKey) -> Row:
-        return item_row(key, self._reckoned.of(self.scene.view).counts, self.scene)
+        return item_row(key, self._reckoned.of(self.scene.view).counts, self.scene, self.change)
 
     @on(VirtualTable.Opened)
     def _open_row(self) -> None:

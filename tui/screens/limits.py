@@ -11,6 +11,7 @@ from textual.content import Content
 from batchdeck.tui.action import Focus, Standpoint
 from batchdeck.tui.present.cells import Row
 from batchdeck.tui.present.columns import Column
+from batchdeck.tui.present.limit_change import LimitChange
 from batchdeck.tui.present.limit_rows import limit_names_shown, limit_row
 from batchdeck.tui.screens.acting import bindings_of
 from batchdeck.tui.screens.changing import ChangingScreen
@@ -40,9 +41,9 @@ class LimitsScreen(ChangingScreen):
     BINDINGS: ClassVar[list[BindingType]] = bindings_of((Focus.LIMITS,), *_LEFT_OUT)
 
     def compose(self) -> ComposeResult:
-        yield Headline(id="headline").data_bind(LimitsScreen.scene)
+        yield Headline(id="headline").data_bind(LimitsScreen.scene, LimitsScreen.change)
         yield LimitTable(_COLUMNS, id="limits")
-        yield LimitPanel().data_bind(LimitsScreen.scene)
+        yield LimitPanel().data_bind(LimitsScreen.scene, LimitsScreen.change)
         yield ActionBar(id="bar")
 
     def on_mount(self) -> None:
@@ -60,12 +61,16 @@ class LimitsScreen(ChangingScreen):
         if self.ready:
             self._show()
 
+    def watch_change(self, change: LimitChange | None) -> None:
+        super().watch_change(change)
+        self._show()
+
     def _show(self) -> None:
         names = tuple(limit_names_shown(self.scene.view))
         self.query_one(LimitTable).show(names, self._row_of)
 
     def _row_of(self, name: str) -> Row:
-        return limit_row(name, self.scene.view, self.scene.now_ms)
+        return limit_row(name, self.scene.view, self.scene.now_ms, self.change)
 
     def standpoint(self) -> Standpoint:
         return Standpoint(

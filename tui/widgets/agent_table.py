@@ -8,6 +8,7 @@ from textual.reactive import reactive
 from batchdeck.tui.present.agents import BAR_WIDTH, agent_rows
 from batchdeck.tui.present.cells import Row
 from batchdeck.tui.present.columns import Column
+from batchdeck.tui.present.limit_change import LimitChange
 from batchdeck.tui.present.scene import EMPTY_SCENE, Scene
 from batchdeck.tui.widgets.virtual_table import VirtualTable
 
@@ -25,12 +26,21 @@ _COLUMNS = (
 
 class AgentTable(VirtualTable[str]):
     scene: reactive[Scene] = reactive(EMPTY_SCENE, repaint=False)
+    change: reactive[LimitChange | None] = reactive(None, repaint=False)
+    """The limit that is being changed."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(_COLUMNS, id=id)
         self._rows: dict[str, Row] = {}
         self.border_title = Content("agents")
 
-    def watch_scene(self, scene: Scene) -> None:
-        self._rows = agent_rows(scene.view, scene.now_ms, scene.bars)
+    def watch_scene(self) -> None:
+        self._show()
+
+    def watch_change(self) -> None:
+        self._show()
+
+    def _show(self) -> None:
+        scene = self.scene
+        self._rows = agent_rows(scene.view, scene.now_ms, scene.bars, self.change)
         self.show(tuple(self._rows), lambda name: self._rows.get(name, ()))

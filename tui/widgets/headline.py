@@ -11,6 +11,7 @@ from textual.widget import Widget
 from batchdeck.tui.present.cells import Cell
 from batchdeck.tui.present.fitting import fit
 from batchdeck.tui.present.headline import SLOTS, headline, held_words
+from batchdeck.tui.present.limit_change import LimitChange
 from batchdeck.tui.present.scene import EMPTY_SCENE, Scene
 
 
@@ -18,6 +19,8 @@ class Headline(Widget, can_focus=True):
     """One line, and below it what is wrong with the engine or was found at the start."""
 
     scene: reactive[Scene] = reactive(EMPTY_SCENE, repaint=False)
+    change: reactive[LimitChange | None] = reactive(None, repaint=False)
+    """The limit that is being changed."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -47,11 +50,14 @@ class Headline(Widget, can_focus=True):
     def watch_scene(self) -> None:
         self._renew()
 
+    def watch_change(self) -> None:
+        self._renew()
+
     def _renew(self) -> None:
         """Paints only what came out differently."""
         if not self.size.width:
             return
-        shown = headline(self.scene.view, self.scene.now_ms, self.size.width, self.scene.bars)
+        shown = headline(self.scene, self.size.width, self.change)
         notice = _notice(self.scene)
         if notice != self._notice:
             self._notice = notice

@@ -7,6 +7,7 @@ from textual.reactive import reactive
 
 from batchdeck.core.view import DeckView
 from batchdeck.tui.present.columns import Column
+from batchdeck.tui.present.limit_change import LimitChange
 from batchdeck.tui.present.scene import EMPTY_SCENE, Scene
 from batchdeck.tui.present.statuses import StatusRow, resting_words, status_rows
 from batchdeck.tui.widgets.virtual_table import VirtualTable
@@ -21,6 +22,8 @@ _COLUMNS = (
 
 class StatusTable(VirtualTable[str]):
     scene: reactive[Scene] = reactive(EMPTY_SCENE, repaint=False)
+    change: reactive[LimitChange | None] = reactive(None, repaint=False)
+    """The limit that is being changed."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(_COLUMNS, id=id)
@@ -35,11 +38,17 @@ class StatusTable(VirtualTable[str]):
     def watch_scene(self, before: Scene, scene: Scene) -> None:
         if self._rows and _same(before.view, scene.view):
             return
-        self._rows = status_rows(scene.view)
-        self.show(tuple(self._rows), lambda key: self._rows[key].cells)
+        self._show()
         resting = Content(resting_words(scene.view))
         if self.border_subtitle != resting.markup:
             self.border_subtitle = resting
+
+    def watch_change(self) -> None:
+        self._show()
+
+    def _show(self) -> None:
+        self._rows = status_rows(self.scene.view, self.change)
+        self.show(tuple(self._rows), lambda key: self._rows[key].cells)
 
 
 def _same(before: DeckView, view: DeckView) -> bool:
