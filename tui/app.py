@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from time import monotonic
+from time import monotonic, perf_counter
 from typing import Any, ClassVar
 
 from rich.text import Text
@@ -22,6 +22,7 @@ from batchdeck.tui.failing import ReportCrash
 from batchdeck.tui.leaving import How, Leave
 from batchdeck.tui.looking_away import READING_MS, LookingAway
 from batchdeck.tui.notices import sequence
+from batchdeck.tui.pace import Pace
 from batchdeck.tui.palette import DeckCommands
 from batchdeck.tui.present.cells import Tone
 from batchdeck.tui.present.news import news
@@ -33,10 +34,8 @@ from batchdeck.tui.screens.live import LiveModal, LiveScreen
 from batchdeck.tui.settings import ScreenSettings
 from batchdeck.tui.travelling import TravellingApp
 
-VIEW_REST_SECONDS = 0.1
-"""The screen takes a new view at most ten times a second."""
 SLOW_REST_SECONDS = 0.5
-"""Where the terminal is slow."""
+"""How long it rests between two views where the terminal is slow."""
 
 
 class DeckApp(TravellingApp):
@@ -68,6 +67,7 @@ class DeckApp(TravellingApp):
         self.report_crash = report_crash
         self.drafts = {}
         self.bandwidth = Bandwidth()
+        self.pace = Pace()
         self._queues = Queues()
         self._away = LookingAway(self.clock.now_ms())
         self._tick: Timer | None = None
@@ -89,8 +89,12 @@ class DeckApp(TravellingApp):
     async def _follow_view(self) -> None:
         view = self.deck.view
         while True:
+            began = perf_counter()
             self.view = view
-            await asyncio.sleep(SLOW_REST_SECONDS if self.bandwidth.low else VIEW_REST_SECONDS)
+            self.drawn(perf_counter() - began)
+            # the paint that this has called for comes meanwhile, and counts for the next rest
+            rest = self.pace.rest()
+            await asyncio.sleep(SLOW_REST_SECONDS if self.bandwidth.low else rest)
             try:
                 view = await self.deck.wait_newer(view.revision)
             except BatchdeckError as lost:
@@ -158,6 +162,10 @@ class DeckApp(TravellingApp):
         """Bytes are pending at a moment at which something is to be painted."""
         if self.bandwidth.blocked(monotonic()):
             self.mention("slow terminal: fewer updates and no bars", Tone.ALERT)
+
+    def drawn(self, seconds: float) -> None:
+        """Something was drawn, which took so long."""
+        self.pace.spend(seconds)
 
     def terminal_flows(self) -> None:
         """The terminal has taken everything."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+import time
 from collections.abc import Callable
 from queue import SimpleQueue
 from typing import IO, Any
@@ -119,12 +120,14 @@ class FlowMixin:
             self._tell_app("terminal_blocked")
             return  # the timer runs on and tries again
         self._tell_app("terminal_flows")
+        began = time.perf_counter()
         super()._on_timer_update()  # type: ignore[misc]
+        self._tell_app("drawn", time.perf_counter() - began)
 
-    def _tell_app(self, news: str) -> None:
+    def _tell_app(self, news: str, *values: float) -> None:
         hear = getattr(self.app, news, None)  # type: ignore[attr-defined]
         if hear is not None:
-            hear()
+            hear(*values)
 
 
 def driver_for_terminal() -> type[Driver] | None:

@@ -12,6 +12,7 @@ from batchdeck.core.model.batch import BatchState
 from batchdeck.tui.app import DeckApp
 from batchdeck.tui.bandwidth import Bandwidth
 from batchdeck.tui.notices import Notice, notice_for, sequence
+from batchdeck.tui.pace import Pace
 from batchdeck.tui.settings import ScreenSettings, read_screen_settings
 from tests.support.screen import screen_text, until, until_gone, until_shown
 from tests.support.stub_deck import NOW_MS, StubDeck
@@ -36,6 +37,27 @@ def test_a_short_jam_is_none() -> None:
     for moment in (1.0, 2.0, 3.0):
         assert not bandwidth.blocked(moment)
         assert not bandwidth.flows(moment + 0.1)
+
+
+def test_views_come_ten_times_a_second_and_less_often_where_drawing_takes_long() -> None:
+    pace = Pace()
+    pace.spend(0.002)
+    assert pace.rest() == 0.1
+    pace.spend(0.004)
+    pace.spend(0.004)
+    assert pace.rest() == pytest.approx(0.16)
+    assert pace.rest() == 0.1, "what was spent is counted once"
+    pace.spend(3.0)
+    assert pace.rest() == 0.25
+
+
+@pytest.mark.anyio
+async def test_what_is_drawn_counts_for_the_pace() -> None:
+    async with shown(StubDeck(busy_view())) as (app, pilot):
+        await pilot.pause()
+        app.pace.rest()
+        await pilot.press("j")
+        await until(pilot, lambda: app.pace.spent > 0.0)
 
 
 @pytest.mark.anyio
