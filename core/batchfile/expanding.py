@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from batchdeck.core.batchfile import templates
 from batchdeck.core.batchfile.agents import absolute_folder
 from batchdeck.core.batchfile.document import Document
-from batchdeck.core.batchfile.items import read_items
 from batchdeck.core.model.foreach import Foreach, Step, foreach_from, item_key, names_after
 from batchdeck.core.model.spec import TaskSpec
 from batchdeck.core.text import clean_line, clean_text
@@ -26,12 +25,14 @@ class Expanding:
         self,
         document: Document,
         block: Mapping[str, Any],
+        items: Iterable[Any],
         batch: str,
         base: Path,
         folders: Collection[str],
     ) -> None:
         self._document = document
         self._block = block
+        self._items = items
         self._plan: Foreach = foreach_from(block)
         self._batch = batch
         self._base = base
@@ -46,12 +47,8 @@ class Expanding:
         """By the name of a conversation: the agent that has it, and the step that says so."""
 
     def tasks(self) -> Iterator[TaskSpec]:
-        """One task per item, in order.
-
-        Raises:
-            BadInput: the items cannot be read.
-        """
-        for index, item in enumerate(read_items(self._block["items"])):
+        """One task per item, in order."""
+        for index, item in enumerate(self._items):
             if self._faults >= MOST_FAULTS:
                 return
             yield self._task(index, item)

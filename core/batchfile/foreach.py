@@ -9,13 +9,16 @@ from typing import Any
 
 from batchdeck.core.batchfile.checks import check_agent_name, check_template
 from batchdeck.core.batchfile.document import Document, Loc, Unquoted
-from batchdeck.core.batchfile.faults import shown
+from batchdeck.core.batchfile.faults import BatchFileFaults, shown
+from batchdeck.core.batchfile.items import read_items
+from batchdeck.core.errors import BadInput
 from batchdeck.core.paths import absolute
 
 ITEM_NAMES = ("item", "index", "batch")
 """What a step's templates may name, beside what earlier steps of the item keep."""
 
 _KINDS_OF_ITEMS = ("file", "glob")
+_FILES_OF_ITEMS = (".jsonl", ".csv")
 _PATH = re.compile(r"[A-Za-z_][\w-]*(?:\.[A-Za-z_][\w-]*)*")
 _VARIABLE = re.compile(r"[A-Za-z_]\w*")
 _NEEDED_KIND = {"sum": ("number",), "merge": ("json",)}
@@ -37,6 +40,32 @@ def check_foreach(document: Document, agents: Collection[str]) -> None:
     listed = [step if isinstance(step, dict) else {} for step in steps or ()]
     _check_steps(document, listed, (*at, "steps"), agents)
     _check_writes(document, listed, (*at, "steps"), _is_single(block.get("items")))
+
+
+def items_of(document: Document, base: Path) -> list[Any]:
+    """The items, read from where the block says they are; notes what is wrong there."""
+    block = document.values.get("foreach")
+    items = block.get("items") if isinstance(block, dict) else None
+    if isinstance(items, list):
+        return items
+    if not isinstance(items, dict) or len(items) != 1:
+        return []
+    [(kind, path)] = items.items()
+    if not _is_place(kind, path):
+        return []
+    try:
+        return read_items(kind, absolute(path, base))
+    except BatchFileFaults as found:
+        document.faults.extend(found.faults)
+    except BadInput as error:
+        document.fault(("foreach", "items", kind), error.message)
+    return []
+
+
+def _is_place(kind: Any, path: Any) -> bool:
+    if kind not in _KINDS_OF_ITEMS or not isinstance(path, str) or not path:
+        return False
+    return kind == "glob" or path.endswith(_FILES_OF_ITEMS)
 
 
 def check_collect(document: Document) -> None:
@@ -97,7 +126,7 @@ def _check_items(document: Document, items: Any, at: Loc) -> None:
             )
         elif not isinstance(path, str) or not path:
             document.fault((*at, kind), "expected a path")
-        elif kind == "file" and not path.endswith((".jsonl", ".csv")):
+        elif not _is_place(kind, path):
             document.fault((*at, kind), f"{shown(path)!r}: expected a .jsonl or .csv file")
 
 

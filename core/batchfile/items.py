@@ -8,7 +8,7 @@ import io
 import json
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -25,15 +25,12 @@ DEEPEST = 50
 MOST_FAULTS = 20
 
 
-def read_items(items: Any) -> list[Any]:
-    """The values of a checked `items` block whose paths are absolute, in order.
+def read_items(kind: str, path: str) -> list[Any]:
+    """The items in a `file`, or those that a `glob` finds, in order; the path is absolute.
 
     Raises:
         BadInput: a file cannot be read, or a line of it is no item; every fault has its place.
     """
-    if not isinstance(items, Mapping):
-        return list(items)
-    [(kind, path)] = items.items()
     if kind == "glob":
         return _found(path)
     text = read_source(Path(path), limit=ITEMS_SIZE_LIMIT)

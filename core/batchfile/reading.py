@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -19,7 +19,12 @@ from batchdeck.core.batchfile.agents import (
 from batchdeck.core.batchfile.checks import check_tasks
 from batchdeck.core.batchfile.document import Document, parse
 from batchdeck.core.batchfile.expanding import Expanding
-from batchdeck.core.batchfile.foreach import check_collect, check_foreach, plain_foreach
+from batchdeck.core.batchfile.foreach import (
+    check_collect,
+    check_foreach,
+    items_of,
+    plain_foreach,
+)
 from batchdeck.core.batchfile.layers import check_global
 from batchdeck.core.batchfile.schema import BatchBlock, TaskBlock
 from batchdeck.core.batchfile.settings import Settings
@@ -59,10 +64,11 @@ def read_batch(
     _check_size(document)
     block = validate(document, document.values, BatchBlock)
     _check(document, settings, agents)
+    items = items_of(document, Path(os.path.dirname(os.path.abspath(path))))
     if block is None or document.faulty:
         document.raise_faults()
     assert block is not None
-    spec = _Filling(path, document, block, settings).spec()
+    spec = _Filling(path, document, block, settings, items).spec()
     document.raise_faults()
     return spec
 
@@ -98,13 +104,19 @@ class _Filling:
     """Turns a checked block into what the deck takes."""
 
     def __init__(
-        self, path: Path, document: Document, block: BatchBlock, settings: Settings
+        self,
+        path: Path,
+        document: Document,
+        block: BatchBlock,
+        settings: Settings,
+        items: Sequence[Any],
     ) -> None:
         self._file = os.path.abspath(path)
         self._base = Path(os.path.dirname(self._file))
         self._document = document
         self._block = block
         self._settings = settings
+        self._items = items
         self._name = block.name or _name_from(path)
 
     def spec(self) -> BatchSpec:
@@ -112,7 +124,7 @@ class _Filling:
         given = self._document.values.get("foreach")
         foreach = plain_foreach(given, self._base) if given else None
         tasks = tuple(self._tasks())
-        items, folders = self._items(foreach)
+        items, folders = self._item_tasks(foreach)
         calm = Interrupt.QUIESCE if foreach else Interrupt.CONTINUE
         interval = block.reconciliation_interval_seconds
         return BatchSpec(
@@ -136,14 +148,14 @@ class _Filling:
             folders_of_steps=folders,
         )
 
-    def _items(
+    def _item_tasks(
         self, foreach: Mapping[str, Any] | None
     ) -> tuple[tuple[TaskSpec, ...], tuple[str, ...]]:
         """The items as tasks, and the folders of their later steps."""
         if foreach is None:
             return (), ()
         folders = self._settings.folders
-        expanding = Expanding(self._document, foreach, self._name, self._base, folders)
+        expanding = Expanding(self._document, foreach, self._items, self._name, self._base, folders)
         return tuple(expanding.tasks()), tuple(expanding.folders)
 
     def _agents(self) -> dict[str, Agent]:

@@ -120,9 +120,29 @@ def test_what_is_not_known_yet_may_be_of_any_kind(tmp_path: Path) -> None:
     assert len(read(tmp_path, f"{{items: {TWO}, steps: {steps}}}").tasks) == 2
 
 
-def test_a_file_of_items_that_is_missing_is_named(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match=r"gone\.csv: cannot be read: No such file"):
-        read(tmp_path, f"{{items: {{file: gone.csv}}, steps: [{{{STEP}}}]}}")
+@pytest.mark.parametrize("kind", ["file: gone.csv", "file: folder.jsonl"])
+def test_a_file_of_items_that_cannot_be_read_is_placed_beside_other_faults(
+    tmp_path: Path, kind: str
+) -> None:
+    (tmp_path / "folder.jsonl").mkdir()
+    with pytest.raises(BatchFileFaults) as refused:
+        read(tmp_path, f"{{items: {{{kind}}}, steps: [{{id: one, agent: x, prompt: p}}]}}")
+
+    place, step = refused.value.faults
+    assert (place.line, place.column) == (2, 25)
+    assert place.message.startswith(f"foreach.items.file: {tmp_path}/")
+    assert step.message.startswith("foreach.steps[0].agent: there is no agent 'x'")
+
+
+def test_a_faulty_line_of_items_is_told_beside_the_files_own_faults(tmp_path: Path) -> None:
+    (tmp_path / "x.jsonl").write_text("{}\n{\n")
+    with pytest.raises(BatchFileFaults) as refused:
+        read(tmp_path, "{items: {file: x.jsonl}, steps: [{id: one, agent: x, prompt: p}]}")
+
+    assert [(Path(fault.path).name, fault.line) for fault in refused.value.faults] == [
+        ("b.yaml", 2),
+        ("x.jsonl", 2),
+    ]
 
 
 def test_failures_are_not_collected_where_items_write(tmp_path: Path) -> None:
