@@ -12,6 +12,7 @@ VARIABLE = "BATCHDECK_CRASH_AT"
 Point = Literal[
     "migrate",
     "import",
+    "part",
     "commit.before",
     "commit.after",
     "claimed",
@@ -35,8 +36,10 @@ ON_FINDING: tuple[Point, ...] = ("found", "followed")
 """Reached only where something was completed elsewhere."""
 OF_A_BARRIER: tuple[Point, ...] = ("barrier.before", "barrier.judged", "barrier.after")
 """Reached only by a batch with a foreach."""
+OF_A_LARGE_BATCH: tuple[Point, ...] = ("part",)
+"""Reached only by one that is added in parts."""
 POINTS: tuple[Point, ...] = tuple(
-    one for one in get_args(Point) if one not in (*ON_FINDING, *OF_A_BARRIER)
+    one for one in get_args(Point) if one not in (*ON_FINDING, *OF_A_BARRIER, *OF_A_LARGE_BATCH)
 )
 """Those that every batch comes by."""
 

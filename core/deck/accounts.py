@@ -22,6 +22,7 @@ def shut_spent(state: DeckState, scheduler: Scheduler, now_ms: int) -> None:
     waiting = {
         f"batch:{name}" for name in quiesced(state.asks.values(), state.turns, state.batches)
     }
+    waiting |= {f"batch:{b.name}" for b in state.batches.values() if b.adding is not None}
     for slot in changed:
         scheduler.set_closed(slot, slot in shut or slot in state.holds or slot in waiting)
 

@@ -83,6 +83,7 @@ def _choose(state: DeckState, name: str, items: Items) -> tuple[list[int], list[
     closed = (
         batch.state is not BatchState.RUNNING
         or batch.stopped_admitting
+        or batch.adding is not None
         or batch.broken is not None
         or batch.committed is not None
     )

@@ -37,6 +37,7 @@ def is_ripe(state: DeckState, name: str) -> bool:
         items.over
         and batch.committed is None
         and batch.broken is None
+        and batch.adding is None
         and batch.state is BatchState.RUNNING
         and not batch.stopped_admitting
         and name not in state.incomplete

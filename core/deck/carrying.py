@@ -10,6 +10,7 @@ from batchdeck.core.commands import Receipt
 from batchdeck.core.deck.answering import receipt_text, refusal
 from batchdeck.core.deck.committing import carry_out_verdict
 from batchdeck.core.deck.following import follow
+from batchdeck.core.deck.handling.batches import add_part
 from batchdeck.core.deck.handling.commands import carry_out
 from batchdeck.core.deck.letters import (
     Audited,
@@ -19,6 +20,7 @@ from batchdeck.core.deck.letters import (
     Found,
     Judged,
     Letter,
+    Part,
     Pulses,
     Started,
     Wants,
@@ -44,7 +46,13 @@ def carry_out_letters(
     for letter in letters:
         match letter:
             case CommandLetter():
-                receipts.append((letter, _receipt(letter, work)))
+                receipt = _receipt(letter, work)
+                if receipt is not None:
+                    receipts.append((letter, receipt))
+            case Part():
+                receipt = _settled(letter.letter, work, add_part(work, letter.coming))
+                if receipt is not None:
+                    receipts.append((letter.letter, receipt))
             case Started():
                 turn = work.state.turns.get(letter.turn)
                 if turn is not None:
@@ -69,11 +77,20 @@ def carry_out_letters(
     return receipts
 
 
-def _receipt(letter: CommandLetter, work: Work) -> Receipt:
+def _receipt(letter: CommandLetter, work: Work) -> Receipt | None:
     try:
-        receipt = carry_out(letter.command, work, letter.found)
+        return _settled(letter, work, carry_out(letter.command, work, letter.found))
     except BatchdeckError as error:
         return refusal(error)
+
+
+def _settled(letter: CommandLetter, work: Work, receipt: Receipt | None) -> Receipt | None:
+    """The receipt of a command, noted; None: a part of it is left for another round."""
+    if work.coming is not None:
+        work.parts.append(Part(letter, work.coming))
+        work.coming = None
+        return None
+    assert receipt is not None
     command = letter.command
     if receipt.accepted:
         row = (command.id, type(command).__name__, command.by, work.now_ms, receipt_text(receipt))

@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import anyio
+import anyio.to_thread
 
 from batchdeck.core.agents.adapter import Assignment
 from batchdeck.core.clock import Clock
-from batchdeck.core.commands import Command, Receipt, Reconcile
+from batchdeck.core.commands import AddBatch, Command, Receipt, Reconcile
 from batchdeck.core.deck.accounts import shut_spent
 from batchdeck.core.deck.answering import Answers, closed, refusal
 from batchdeck.core.deck.carrying import carry_out_letters
@@ -110,7 +111,7 @@ class Engine:
         if isinstance(command, Reconcile):
             return await self._reconcile()
         try:
-            refuse_what_cannot_be_kept(command)
+            await self._check(command)
             earlier = await self._reader.answered(command.id)
             if earlier is not None:
                 return earlier
@@ -127,6 +128,13 @@ class Engine:
         await letter.answered.wait()
         assert letter.receipt is not None
         return letter.receipt
+
+    async def _check(self, command: Command) -> None:
+        """In a thread where that takes its time: a batch may have 50,000 items."""
+        if isinstance(command, AddBatch):
+            await anyio.to_thread.run_sync(refuse_what_cannot_be_kept, command)
+        else:
+            refuse_what_cannot_be_kept(command)
 
     async def _reconcile(self) -> Receipt:
         if self.reconciler is None or self.closing:
@@ -283,6 +291,12 @@ class Engine:
             self._launch(work)
             for call in work.after:
                 call()
+        for part in work.parts:
+            reached("part")
+            if self.closing:
+                part.letter.answer(closed())
+            else:
+                self.post(part)
         for letter in letters:
             if isinstance(letter, Found | Forget):
                 letter.done.set()

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import anyio
 
 from batchdeck.core.deck.answering import closed
-from batchdeck.core.deck.letters import CommandLetter, Forget, Found, Letter, Started, Wants
+from batchdeck.core.deck.letters import CommandLetter, Forget, Found, Letter, Part, Started, Wants
 from batchdeck.core.model.permission import Decision
 from batchdeck.core.points import reached
 
@@ -93,6 +93,8 @@ class Inbox:
         for letter in self._letters:
             if isinstance(letter, CommandLetter):
                 letter.answer(closed())
+            elif isinstance(letter, Part):
+                letter.letter.answer(closed())
             elif isinstance(letter, Found | Forget):
                 letter.done.set()
             elif isinstance(letter, Wants):

@@ -147,16 +147,14 @@ class Items:
         """
         active = self._counts[Stage.ACTIVE]
         outstanding = self.outstanding
-        before = set(self._chosen) if self._misplaced or closed else None
+        anew = self._misplaced or closed
+        anew = anew or self._over(active, outstanding, max_active, max_outstanding)
+        before = set(self._chosen) if anew else None
         left: list[int] = []
         if before is not None:
             for turn in list(self._chosen):
                 self._put_back(turn)
             self._misplaced = False
-        while self._chosen and self._over(active, outstanding, max_active, max_outstanding):
-            turn = max(self._chosen.items(), key=lambda one: one[1])[0]
-            self._put_back(turn)
-            left.append(turn)
         entered: list[int] = []
         while not closed and (best := self._best()) is not None:
             if max_active is not None and active + len(self._chosen) >= max_active:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
@@ -17,6 +17,9 @@ from batchdeck.core.model.issue import TrackerStanding
 from batchdeck.core.model.permission import Permission
 from batchdeck.core.rules.reconciling import Finding
 from batchdeck.core.view import Pulse
+
+if TYPE_CHECKING:
+    from batchdeck.core.deck.handling.parts import Coming
 
 
 @dataclass(slots=True)
@@ -32,6 +35,14 @@ class CommandLetter:
         if self.receipt is None:
             self.receipt = receipt
             self.answered.set()
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Another part of a large batch is to be added; other letters have their turn in between."""
+
+    letter: CommandLetter
+    coming: Coming
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,4 +138,4 @@ class Forget:
     """They have gone, or cannot."""
 
 
-Letter = CommandLetter | Forget | Found | Started | Wants | Ended | Pulses | Audited | Judged
+Letter = CommandLetter | Part | Forget | Found | Started | Wants | Ended | Pulses | Audited | Judged

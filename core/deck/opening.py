@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import sqlite3
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -37,6 +37,7 @@ from batchdeck.core.model.turn import TurnState
 from batchdeck.core.paths import DeckPaths
 from batchdeck.core.store.changes import DROP_HOLD, SAVE_FACT, SAVE_LIMIT, Changes
 from batchdeck.core.store.connection import Connection, open_reader, open_writer
+from batchdeck.core.store.half_added import take_away_half_added
 from batchdeck.core.store.load import Stored, load
 from batchdeck.core.store.migrate import migrate
 from batchdeck.core.text import counted
@@ -158,6 +159,7 @@ async def _restore(
     writer = await open_writer(paths.database, options.synchronous)
     stack.push_async_callback(_close, writer)
     await writer.run(migrate)
+    taken_away = await writer.run(take_away_half_added)
     stored = await writer.run(lambda raw: load(raw, KEPT_ENDED))
     state = state_from(stored, str(paths.root))
     unclean = stored.facts.get("stopped_in_order") == "0" and options.dispatch
@@ -165,7 +167,9 @@ async def _restore(
         raise Refused(_unclean_words(state), code="held")
     await writer.run(_first_rows(state, options, clock.now_ms()).write)
     if options.dispatch:
-        state.banner = await writer.run(lambda raw: _findings(raw, stored, state, paths))
+        state.banner = await writer.run(
+            lambda raw: _findings(raw, stored, state, paths, taken_away)
+        )
     reading = await open_reader(paths.database)
     stack.push_async_callback(_close, reading)
     reader = Reader(reading, paths)
@@ -211,10 +215,17 @@ async def _outliving(role: Callable[..., Awaitable[None]], *given: Any) -> None:
 
 
 def _findings(
-    raw: sqlite3.Connection, stored: Stored, state: DeckState, paths: DeckPaths
+    raw: sqlite3.Connection,
+    stored: Stored,
+    state: DeckState,
+    paths: DeckPaths,
+    taken_away: Sequence[str],
 ) -> str | None:
     """What the operator should know of a deck's files at once."""
-    words = []
+    words = [
+        f"Batch {name} was not added to its end, and nothing of that was kept: run its file again."
+        for name in taken_away
+    ]
     if stored.set_aside:
         shown = ", ".join(stored.set_aside[:3]) + (" …" if len(stored.set_aside) > 3 else "")
         words.append(f"Rows that cannot be read were set aside, the rest runs: {shown}.")

@@ -154,6 +154,9 @@ def sync_holds(scheduler: Scheduler, view: DeckView) -> None:
     spent = closed_batches(view.budgets)
     asked = quiesced(view.asks.values(), view.turns, view.batches)
     for name, batch in view.batches.items():
+        if batch.adding is not None:
+            scheduler.set_closed(f"batch:{name}", True)
+            continue
         if batch.interrupt is Interrupt.QUIESCE:
             what = f"batch:{name}"
             shut = name in asked or name in spent or what in view.holds

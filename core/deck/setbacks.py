@@ -22,6 +22,7 @@ from batchdeck.core.deck.letters import (
     Found,
     Judged,
     Letter,
+    Part,
     Wants,
 )
 from batchdeck.core.deck.memory import Memory
@@ -61,6 +62,10 @@ def survivors(letters: Sequence[Letter], error: Exception) -> list[Letter] | Non
         match letter:
             case CommandLetter():
                 letter.answer(refusal(StoreError(f"{failed_words(error)}. Nothing was changed.")))
+                return []
+            case Part():
+                words = f"{failed_words(error)}. What was added goes at the next start."
+                letter.letter.answer(refusal(StoreError(words)))
                 return []
             case Ended() if letter.outcome != (bare := _bare(letter.outcome)):
                 return [replace(letter, outcome=bare)]

@@ -75,9 +75,9 @@ def _set_back(work: Work, turn: Turn, task: Task) -> None:
     _is_its_latest(work, task, again)
 
 
-def _is_its_latest(work: Work, task: Task, turn: Turn, *, told: bool = False) -> None:
-    """What a task's new turn is told is what its step was told before, if nothing new."""
-    if not told and (task.step or task.shared is not None):
+def _is_its_latest(work: Work, task: Task, turn: Turn) -> None:
+    """What a task's new turn is told is what its step was told before."""
+    if task.step or task.shared is not None:
         work.repeat_step(turn)
     work.put_task(evolve(work.state.tasks[task.id], turn=turn.id))
 
@@ -225,9 +225,8 @@ def begin_task(
     trigger: Trigger = Trigger.TASK,
     folder: Folder | None = None,
     lane: Status | None = None,
-    text: str | None = None,
 ) -> Turn:
-    """Queues the turn of a task that has none; `text`: what it is told, where that is new."""
+    """Queues the turn of a task that has none."""
     latest = None if task.turn is None else work.state.turns.get(task.turn)
     if folder is None:
         folder = _place_of_new(work, task) if latest is None else latest.folder
@@ -240,9 +239,8 @@ def begin_task(
         lane=task.status if lane is None else lane,
         folder=folder,
         position=None if latest is None else latest.position,
-        text=text,
     )
-    _is_its_latest(work, task, turn, told=text is not None)
+    _is_its_latest(work, task, turn)
     return turn
 
 
@@ -275,6 +273,8 @@ def finish_batch(work: Work, name: str) -> None:
     """Ends a batch whose tasks have all come to their end, or, having failed, when all is still."""
     batch = work.state.batches[name]
     if batch.state is not BatchState.RUNNING or work.state.unfinished.get(name):
+        return
+    if batch.adding is not None:
         return
     if not batch.stopped_admitting and not (
         has_passed(work.state, name) and settled(work.state, name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable
 from dataclasses import astuple, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from batchdeck.core.deck.admitting import choose_items
 from batchdeck.core.deck.restoring import only_limits_left
@@ -35,6 +35,10 @@ from batchdeck.core.store.rows import (
 )
 from batchdeck.core.view import DeckView, IssueMove
 
+if TYPE_CHECKING:
+    from batchdeck.core.deck.handling.parts import Coming
+    from batchdeck.core.deck.letters import Part
+
 ATTEMPT_ID_BYTES = 16
 
 
@@ -56,6 +60,10 @@ class Work:
     """Running turns whose process is to be ended once this is on disk."""
     due: list[tuple[int, int]] = field(default_factory=list)
     """`(not_before_ms, turn)` of turns to look at again."""
+    coming: Coming | None = None
+    """The batch of which the command at hand leaves a part for another round."""
+    parts: list[Part] = field(default_factory=list)
+    """What is to be posted for those, once this is on disk."""
     after: list[Callable[[], None]] = field(default_factory=list)
     """What is to be called once this is on disk."""
     started: dict[str, int] = field(default_factory=dict)

@@ -73,5 +73,7 @@ class Batch:
     foreach: Foreach | None = None
     committed: Commit | None = None
     """What the barrier of its foreach committed; None: nothing yet."""
+    adding: int | None = None
+    """The first of its new tasks while it is being added; nothing of it starts."""
     broken: str | None = None
     """What does not make sense in its stored foreach; then nothing of it is touched."""

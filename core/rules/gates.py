@@ -83,6 +83,9 @@ def _held(turn: Turn, standing: Standing, now_ms: int) -> Gate:
         reasons.append("not authorised yet")
     if view.draining:
         reasons.append("the deck is draining")
+    batch = None if turn.batch is None else view.batches.get(turn.batch)
+    if batch is not None and batch.adding is not None:
+        reasons.append(f"batch {turn.batch} is being added")
     if turn.batch is not None and turn.batch in standing.quiesced:
         reasons.append(f"batch {turn.batch} waits for an answer")
     if not reasons:

@@ -14,7 +14,7 @@ from batchdeck.core.text import one_line
 
 BATCH_COLUMNS = (
     "id name state on_error collect_to interrupt max_attempts reconcile_seconds base file prepare "
-    "created_ms ended_ms stopped_admitting"
+    "created_ms ended_ms stopped_admitting adding"
 ).split()
 
 
@@ -35,6 +35,7 @@ def batch_values(batch: Batch) -> tuple[Any, ...]:
         batch.created_ms,
         batch.ended_ms,
         int(batch.stopped_admitting),
+        batch.adding,
     )
 
 
@@ -61,6 +62,7 @@ def batch_from(row: sqlite3.Row) -> Batch:
         stopped_admitting=bool(row["stopped_admitting"]),
         foreach=foreach,
         committed=committed,
+        adding=row["adding"],
         broken="; ".join(broken) or None,
     )
 

@@ -137,8 +137,10 @@ def _load(raw: sqlite3.Connection, ended_turns: int) -> Stored:
     stored.wrote = {row[0]: write_words(row[1], row[2]) for row in _plain(raw, _WROTE, SHOWN)}
     stored.item_values = [tuple(row) for row in _plain(raw, _ITEM_VALUES)]
     stored.tallies = _tallies(raw)
+    kept = json.loads(stored.facts.get("ids", "{}"))
     for name, table in _LAST_IDS.items():
-        stored.last_ids[name] = raw.execute(f"SELECT max(id) FROM {table}").fetchone()[0] or 0
+        last = raw.execute(f"SELECT max(id) FROM {table}").fetchone()[0] or 0
+        stored.last_ids[name] = max(last, kept.get(name, 0))
     stored.last_ids["event"] = raw.execute("SELECT max(last_seq) FROM events").fetchone()[0] or 0
     if stored.set_aside:
         _set_aside_what_needs_them(raw, stored)

@@ -3,9 +3,9 @@
     python -m tests.bench.foreach [--items 50000] [--json out.json]
 
 A run is a foreach of `items` items by two steps of agents that end at once, on a deck of its own.
-Measured are the processor time per item over the first and the last tenth of the items, the
-barrier's wall time beside that of writing the same rows by hand, and what memory grew by between
-the two tenths, per item.
+Measured are how long adding takes beside the same rows written by hand, and how long another
+command waits meanwhile; the processor time per item over the first and the last tenth of the items;
+and the barrier's wall time beside that of writing the same rows by hand.
 """
 
 from __future__ import annotations
@@ -26,15 +26,19 @@ import anyio
 from batchdeck.core.agents.demo import DemoAgent
 from batchdeck.core.batchfile.reading import read_batch
 from batchdeck.core.batchfile.settings import Settings
-from batchdeck.core.commands import AddBatch
+from batchdeck.core.commands import AddBatch, SetLimit
 from batchdeck.core.deck.barrier import judge
+from batchdeck.core.deck.engine import Engine
 from batchdeck.core.deck.opening import open_deck
 from batchdeck.core.deck.options import DeckOptions
 from batchdeck.core.model.agent import AgentKind
 from batchdeck.core.model.batch import BatchState
+from batchdeck.core.model.limit import GLOBAL
 from batchdeck.core.model.spec import BatchSpec
 from batchdeck.core.model.task import Status
 from batchdeck.core.paths import DeckPaths
+from batchdeck.core.store.connection import create_file
+from batchdeck.core.store.migrate import migrate
 from batchdeck.root import collect_seldom
 
 AT_WORK = 64
@@ -51,6 +55,10 @@ class Figures:
     """From the file of items to checked tasks."""
     add_seconds: float
     """From these to rows on disk."""
+    add_raw_seconds: float
+    """The same rows written by hand, in one transaction."""
+    longest_wait_seconds: float
+    """Of another command's answer meanwhile, asked again and again."""
     items_per_second: float
     first_us: float
     """Processor time per item, over the first tenth that ended, in microseconds."""
@@ -69,6 +77,11 @@ class Figures:
     def flatness(self) -> float:
         """The cost of the last items by that of the first."""
         return self.last_us / self.first_us
+
+    @property
+    def add_ratio(self) -> float:
+        """Adding by the same rows written by hand."""
+        return self.add_seconds / self.add_raw_seconds
 
     @property
     def commit_ratio(self) -> float:
@@ -121,9 +134,13 @@ async def _one_run(folder: Path, items: int) -> Figures:
     async with open_deck(paths, options, {AgentKind.DEMO: DemoAgent()}) as deck:
         deck.stop_admitting()
         begin = time.perf_counter()
-        receipt = await deck.submit(AddBatch(spec=spec))
-        assert receipt.accepted, receipt.message
-        add_seconds = time.perf_counter() - begin
+        async with anyio.create_task_group() as others:
+            waits: list[float] = []
+            others.start_soon(_ask_again_and_again, deck, waits)
+            receipt = await deck.submit(AddBatch(spec=spec))
+            assert receipt.accepted, receipt.message
+            add_seconds = time.perf_counter() - begin
+            others.cancel_scope.cancel()
         ends: list[tuple[int, float, float]] = []
         committed: list[float] = []
 
@@ -152,6 +169,8 @@ async def _one_run(folder: Path, items: int) -> Figures:
         items=items,
         read_seconds=read_seconds,
         add_seconds=add_seconds,
+        add_raw_seconds=_add_by_hand(paths.database, folder),
+        longest_wait_seconds=max(waits, default=add_seconds),
         items_per_second=items / (last[2] - wall),
         first_us=(tenth[1] - cpu) / tenth[0] * 1e6,
         last_us=(last[1] - ninth[1]) / (last[0] - ninth[0]) * 1e6,
@@ -161,6 +180,39 @@ async def _one_run(folder: Path, items: int) -> Figures:
         peak_megabytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         left_in_memory=left,
     )
+
+
+async def _ask_again_and_again(deck: Engine, waits: list[float]) -> None:
+    while True:
+        begin = time.perf_counter()
+        await deck.submit(SetLimit(name=GLOBAL, value=AT_WORK))
+        waits.append(time.perf_counter() - begin)
+
+
+def _add_by_hand(database: Path, folder: Path) -> float:
+    """How long the rows of the tasks, their conversations and first turns take in one go."""
+    wanted = {
+        "conversations": "SELECT * FROM conversations ORDER BY id",
+        "tasks": "SELECT * FROM tasks ORDER BY id",
+        "turns": "SELECT * FROM turns WHERE trigger = 'task' GROUP BY task ORDER BY id",
+    }
+    with sqlite3.connect(database) as raw:
+        found = {table: raw.execute(query).fetchall() for table, query in wanted.items()}
+    create_file(folder / "added.db")
+    fresh = sqlite3.connect(folder / "added.db", isolation_level=None)
+    fresh.execute("PRAGMA journal_mode = WAL")
+    fresh.execute("PRAGMA synchronous = FULL")
+    migrate(fresh)
+    fresh.execute("PRAGMA foreign_keys = OFF")
+    begin = time.perf_counter()
+    fresh.execute("BEGIN")
+    for table, rows in found.items():
+        marks = ", ".join("?" * len(rows[0]))
+        fresh.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
+    fresh.execute("COMMIT")
+    seconds = time.perf_counter() - begin
+    fresh.close()
+    return seconds
 
 
 def _barrier_by_hand(database: Path, folder: Path) -> tuple[float, float]:
@@ -207,6 +259,7 @@ def main() -> None:
     document = {
         **asdict(figures),
         "flatness": figures.flatness,
+        "add_ratio": figures.add_ratio,
         "commit_ratio": figures.commit_ratio,
     }
     print(json.dumps(document, indent=1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 from itertools import count, pairwise
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from batchdeck.core.deck.handling.parts import MOST_AT_ONCE
 from batchdeck.core.points import OF_A_BARRIER, VARIABLE
 from tests.support.workspace import Workspace, until
 
@@ -175,3 +177,23 @@ def test_killed_at_any_transaction_it_commits_exactly_once(space: Workspace, poi
         if code != -signal.SIGKILL:
             break
     assert number > 5
+
+
+@pytest.mark.parametrize("part", [1, 2])
+def test_killed_while_it_is_added_a_large_batch_is_added_once(space: Workspace, part: int) -> None:
+    items = MOST_AT_ONCE * 2 + 10
+    step = {"id": "one", "agent": "d", "prompt": "{{ item }}", "writes": "out", "reducer": "append"}
+    block = {"items": list(range(items)), "steps": [step], "max_active": 32, "max_outstanding": 32}
+    agent = {"kind": "demo", "script": {"seconds": 0, "lines": 0}, "parallelism_limit": 10}
+    file = space.folder / "large.yaml"
+    document = {"name": "large", "max_parallel": 32, "agents": {"d": agent}, "foreach": block}
+    file.write_text(json.dumps(document))
+
+    assert kill_at(space, file, f"part:{part}") == -signal.SIGKILL
+    left = space.run("tasks", "--json", code=0).json
+    assert len(left) == part * MOST_AT_ONCE
+    space.run("run", file, "--headless", "--auto-resume", code=0)
+    lines = space.run("events", "--json", code=0).lines
+    assert len(finished(lines)["values"]["out"]) == items
+    done = [line["task"] for line in lines if line.get("status") == "DONE"]
+    assert len(done) == len(set(done)) == items + 1

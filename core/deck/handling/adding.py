@@ -9,14 +9,14 @@ from collections.abc import Iterable, Mapping
 from batchdeck.core.commands import AddTask, Receipt
 from batchdeck.core.deck.handling.receiving import note_delivery, received
 from batchdeck.core.deck.tasks import begin_task, fail_with
-from batchdeck.core.deck.turns import drop_queued
+from batchdeck.core.deck.turns import drop_queued, queue_for
 from batchdeck.core.deck.work import Work
 from batchdeck.core.errors import BadInput, NotFound, Refused
 from batchdeck.core.model.batch import INBOX, Batch, BatchState
 from batchdeck.core.model.evolving import evolve
 from batchdeck.core.model.folder import Folder
 from batchdeck.core.model.issue import read_issue
-from batchdeck.core.model.spec import TaskSpec
+from batchdeck.core.model.spec import BatchSpec, TaskSpec
 from batchdeck.core.model.task import SETTLED, Status, Task, check_key
 from batchdeck.core.model.turn import Turn, TurnState
 from batchdeck.core.rules.order import place
@@ -67,16 +67,30 @@ def add_row(work: Work, batch: str, wanted: TaskSpec, position: int) -> Task:
     return task
 
 
+def refuse_while_added(batch: Batch | None) -> None:
+    """
+    Raises:
+        Refused: it is being added, and not whole yet.
+    """
+    if batch is not None and batch.adding is not None:
+        raise Refused(f"{batch.name} is being added at this moment; try again.")
+
+
 def own_words(wanted: TaskSpec) -> str:
     """What begins a task's own conversation; an item that begins in a named one is told there."""
     return wanted.prompt if wanted.conversation is None else ""
 
 
-def begin_new(work: Work, task: Task, wanted: TaskSpec, places: Places) -> None:
-    """Queues the turn of a new task, or fails it at once where what it needs has failed."""
+def begin_new(
+    work: Work, task: Task, wanted: TaskSpec, places: Places, spec: BatchSpec | None = None
+) -> None:
+    """Queues the turn of a new task, or fails it at once where what it needs has failed.
+
+    `spec`: the batch that it comes with, whose agents and folders may not be known yet.
+    """
     if task.barrier:
         return
-    folder = folder_of(work, task, places)
+    folder = folder_of(work, task, places, spec)
     if folder is not None:
         work.know_folder(folder)  # also where it is decided already: it may be taken up later
     if task.status in SETTLED:
@@ -93,15 +107,20 @@ def begin_new(work: Work, task: Task, wanted: TaskSpec, places: Places) -> None:
         fail_with(work, task, from_parent)
         return
     text = None if wanted.conversation is None else wanted.prompt
-    begin_task(work, task, folder=folder, text=text)
+    turn = queue_for(work, task, lane=task.status, folder=folder, position=None, text=text)
+    work.put_task(evolve(work.state.tasks[task.id], turn=turn.id))
 
 
-def folder_of(work: Work, task: Task, places: Places) -> Folder | None:
+def folder_of(
+    work: Work, task: Task, places: Places, spec: BatchSpec | None = None
+) -> Folder | None:
     """Where a task works: its own folder, else its agent's, else none (scratch)."""
-    named = task.folder or work.state.agents[task.agent].folder
+    brought = None if spec is None else spec.agents.get(task.agent)
+    named = task.folder or (brought or work.state.agents[task.agent]).folder
     if named is None:
         return None
-    return places[work.state.defined_folders.get(named, named)]
+    path = None if spec is None else spec.folders.get(named)
+    return places[path or work.state.defined_folders.get(named, named)]
 
 
 def add_task(work: Work, command: AddTask, places: Places, earlier: Turn | None) -> Receipt:
@@ -165,6 +184,7 @@ def _checked(work: Work, command: AddTask, batch: str) -> TaskSpec:
 
 def _open_batch(work: Work, name: str, by: str) -> None:
     batch = work.state.batches.get(name)
+    refuse_while_added(batch)
     if batch is None:
         row_id = work.state.next.batch
         work.state.next.batch += 1

@@ -9,12 +9,10 @@ from dataclasses import replace
 from batchdeck.core.commands import AddBatch, Receipt, ResumeBatch
 from batchdeck.core.deck.handling.adding import (
     Places,
-    add_row,
-    begin_new,
     fingerprint,
     folder_of,
     own_words,
-    reserve_ids,
+    refuse_while_added,
 )
 from batchdeck.core.deck.handling.agents import contradiction, same_definition, save_agent
 from batchdeck.core.deck.handling.foreaches import (
@@ -26,6 +24,8 @@ from batchdeck.core.deck.handling.foreaches import (
     with_barrier,
 )
 from batchdeck.core.deck.handling.limits import put_limit
+from batchdeck.core.deck.handling.parts import Coming
+from batchdeck.core.deck.restoring import sync_holds
 from batchdeck.core.deck.spending import take_in_budget
 from batchdeck.core.deck.tasks import begin_task, finish_batch, queued_turns, reopen_batch
 from batchdeck.core.deck.turns import drop_queued, queue_for, step_behind
@@ -47,11 +47,15 @@ from batchdeck.core.text import counted
 def add_batch(work: Work, command: AddBatch, places: Places, known: Mapping[str, str]) -> Receipt:
     """Adds a batch, or takes up the one of that name. `known`: stored fingerprints by task key.
 
+    A large one is only begun: `work.coming` is what `add_part` goes on with.
+
     Raises:
+        Refused: it is being added already.
         BadInput: a begun task changed or is gone, or an agent contradicts another active batch's.
     """
     spec = with_barrier(command.spec)
     existing = work.state.batches.get(spec.name)
+    refuse_while_added(existing)
     _check_agents(work, spec)
     changed = _changed_tasks(work, spec, known) if existing else []
     new = [task for task in spec.tasks if task.key not in known]
@@ -59,33 +63,69 @@ def add_batch(work: Work, command: AddBatch, places: Places, known: Mapping[str,
         return _ended_already(work, spec, existing)
     check_items_may_come(existing, new)
     check_conversations(work, spec)
-    batch = _batch_row(work, spec, existing)
-    work.put_batch(batch)
-    take_in_foreach(work, spec, batch, places)
+    coming = Coming(spec, command.by, _batch_row(work, spec, existing), new, changed, places)
+    _begin(work, coming, existing)
+    if not coming.is_large:
+        _settle(work, coming)
+    return add_part(work, coming) or _added(coming)
+
+
+def add_part(work: Work, coming: Coming) -> Receipt | None:
+    """Adds the next part of a batch; None: there are others, and it is to be called again."""
+    is_last = coming.is_last
+    coming.add_part(work)
+    if not is_last:
+        work.coming = coming
+        return None
+    if coming.is_large:
+        take_in_foreach(work, coming.spec, coming.batch, coming.places)
+        _settle(work, coming)
+    know_barrier(work, coming.spec)
+    reached("import")
+    finish_batch(work, coming.spec.name)
+    return _added(coming)
+
+
+def _begin(work: Work, coming: Coming, existing: Batch | None) -> None:
+    """What the tasks' rows need; a large batch is marked, so that nothing of it starts."""
+    spec, batch = coming.spec, coming.batch
+    first = work.state.next.task
+    if not coming.is_large:
+        work.put_batch(batch)
+    else:
+        work.put_batch(evolve(existing or batch, adding=first))
+        work.scheduler.set_closed(batch_limit(spec.name), True)
+    if existing is None:
+        _save_plan(work, coming)
+    take_in_foreach(work, spec, batch, coming.places)
+    if existing is None or existing.state is not BatchState.RUNNING:
+        count = sum(not task.barrier for task in spec.tasks)
+        work.emit("batch.started", batch=spec.name, by=coming.by, tasks=count)
+
+
+def _save_plan(work: Work, coming: Coming) -> None:
+    spec = coming.spec
+    budget = None if spec.budget is None else json.dumps(dict(spec.budget))
+    work.changes.add(sql.SAVE_BATCH_PLAN, (budget, foreach_document(spec), coming.batch.id))
+
+
+def _settle(work: Work, coming: Coming) -> None:
+    """What a batch means for others: its agents, folders and limits; from here on it may start."""
+    spec = coming.spec
+    work.put_batch(coming.batch)
+    _save_plan(work, coming)
     take_in_budget(work, spec.name, spec.budget)
-    work.changes.add(
-        sql.SAVE_BATCH_PLAN,
-        (
-            None if spec.budget is None else json.dumps(dict(spec.budget)),
-            foreach_document(spec),
-            batch.id,
-        ),
-    )
     for agent in spec.agents.values():
         save_agent(work, agent, origin=spec.file or spec.name)
     for name, path in spec.folders.items():
         work.state.defined_folders[name] = path
         work.changes.add(sql.DEFINE_FOLDER, (name, path))
-    _put_limits(work, spec, command.by)
-    if existing is None or existing.state is not BatchState.RUNNING:
-        work.emit("batch.started", batch=spec.name, by=command.by, tasks=len(command.spec.tasks))
-    for task in changed:
-        _replan(work, spec, task, places)
-    _add_tasks(work, spec, new, places)
-    know_barrier(work, spec)
-    reached("import")
-    finish_batch(work, spec.name)
-    return Receipt(accepted=True, batch=spec.name, message=f"{spec.name}: {_added(new)} added.")
+    _put_limits(work, spec, coming.by)
+    for task in coming.changed:
+        _replan(work, spec, task, coming.places)
+    if coming.is_large:
+        work.scheduler.set_closed(batch_limit(spec.name), False)
+        sync_holds(work.scheduler, work.view)
 
 
 def _ended_already(work: Work, spec: BatchSpec, existing: Batch) -> Receipt:
@@ -105,11 +145,13 @@ def _ended_already(work: Work, spec: BatchSpec, existing: Batch) -> Receipt:
     return Receipt(accepted=True, batch=spec.name, message=" ".join(words))
 
 
-def _added(new: list[TaskSpec]) -> str:
+def _added(coming: Coming) -> Receipt:
+    name, new = coming.spec.name, coming.new
     items = sum(task.index is not None for task in new)
     tasks = sum(task.index is None and not task.barrier for task in new)
     words = [counted(tasks, "task")] if tasks or not items else []
-    return " and ".join([*words, counted(items, "item")] if items else words)
+    what = " and ".join([*words, counted(items, "item")] if items else words)
+    return Receipt(accepted=True, batch=name, message=f"{name}: {what} added.")
 
 
 def _batch_row(work: Work, spec: BatchSpec, existing: Batch | None) -> Batch:
@@ -198,15 +240,6 @@ def _raise_global(work: Work, spec: BatchSpec, by: str) -> None:
     number = min(wanted, work.state.max_parallel_cap)
     if number > (deck.value or 0):
         put_limit(work, Limit(GLOBAL, number, by, work.now_ms, origin=f"batch {spec.name}"))
-
-
-def _add_tasks(work: Work, spec: BatchSpec, new: list[TaskSpec], places: Places) -> None:
-    """All rows first: a task may need one that stands further down in its file."""
-    reserve_ids(work, spec.name, new)
-    offset = len(spec.tasks) - len(new)
-    added = [add_row(work, spec.name, task, offset + index) for index, task in enumerate(new)]
-    for task, wanted in zip(added, new, strict=True):
-        begin_new(work, task, wanted, places)
 
 
 def _replan(work: Work, spec: BatchSpec, wanted: TaskSpec, places: Places) -> None:

@@ -44,7 +44,8 @@ def _fall_back(work: Work, name: str, places: Mapping[str, Folder], by: str) -> 
     for task in [task for task in state.tasks.values() if task.folder == name]:
         work.put_task(replace(task, folder=None))
     for turn in waiting:
-        own = state.agents[turn.agent].folder
+        known = state.agents.get(turn.agent)  # that of a batch being added comes last
+        own = None if known is None else known.folder
         folder = None if own is None else places.get(state.defined_folders.get(own, own))
         if folder is not None:
             work.know_folder(folder)
@@ -61,7 +62,8 @@ def _waits_for(work: Work, turn: Turn, name: str) -> bool:
     task = None if turn.task is None else work.state.tasks[turn.task]
     if task is not None and task.folder is not None:
         return task.folder == name
-    return work.state.agents[turn.agent].folder == name
+    agent = work.state.agents.get(turn.agent)
+    return agent is not None and agent.folder == name
 
 
 def _tell(work: Work, name: str, turns: int) -> None:

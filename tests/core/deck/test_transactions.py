@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from batchdeck.core.commands import SetLimit
+from batchdeck.core.deck.handling.parts import MOST_AT_ONCE
 from batchdeck.core.model.spec import TaskSpec
 from batchdeck.core.store.changes import Changes
+from tests.core.deck.test_foreach import spec
 from tests.support.builders import batch_spec, demo_agent
 from tests.support.puppets import bench
 
@@ -21,10 +23,10 @@ LONGEST_SECONDS = 0.05
 MANY = 256
 
 
-async def test_no_transaction_of_a_working_deck_takes_long(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    taken: list[float] = []
+@pytest.fixture
+def taken(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The processor time of each transaction."""
+    seconds: list[float] = []
     write = Changes.write
 
     def measured(changes: Changes, raw: sqlite3.Connection) -> dict[int, str]:
@@ -32,9 +34,15 @@ async def test_no_transaction_of_a_working_deck_takes_long(
         try:
             return write(changes, raw)
         finally:
-            taken.append(time.thread_time() - began)
+            seconds.append(time.thread_time() - began)
 
     monkeypatch.setattr(Changes, "write", measured)
+    return seconds
+
+
+async def test_no_transaction_of_a_working_deck_takes_long(
+    tmp_path: Path, taken: list[float]
+) -> None:
     async with bench(tmp_path, max_parallel_cap=MANY, parallelism_limit_cap=MANY) as here:
         await here.deck.submit(SetLimit(name="global", value=MANY))
         tasks = [TaskSpec(f"T{n}", "a") for n in range(2 * MANY)]
@@ -46,4 +54,13 @@ async def test_no_transaction_of_a_working_deck_takes_long(
         await here.until(lambda view: view.live and min(view.live) > MANY)
     print(f"the longest {max(taken):.4f} s, of {len(taken)}")
     assert len(taken) - adding < MANY, "many ends share a transaction"
+    assert max(taken) < LONGEST_SECONDS
+
+
+async def test_a_batch_is_added_in_short_transactions_however_large_it_is(
+    tmp_path: Path, taken: list[float]
+) -> None:
+    async with bench(tmp_path) as here:
+        await here.add(spec(tmp_path, 6 * MOST_AT_ONCE))
+    print(f"the longest {max(taken):.4f} s, of {len(taken)}")
     assert max(taken) < LONGEST_SECONDS

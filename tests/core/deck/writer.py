@@ -14,6 +14,7 @@ from batchdeck.core.deck.audit import violations
 from batchdeck.core.deck.barrier import is_ripe, judge
 from batchdeck.core.deck.committing import carry_out_verdict
 from batchdeck.core.deck.following import follow
+from batchdeck.core.deck.handling.batches import add_part
 from batchdeck.core.deck.handling.commands import carry_out
 from batchdeck.core.deck.letters import Found, Judged
 from batchdeck.core.deck.outcomes import ended
@@ -92,6 +93,10 @@ class Writer:
         with contextlib.suppress(BatchdeckError):
             receipt = carry_out(command, work, found)
         self._finish(work)
+        while work.coming is not None:
+            coming, work = work.coming, self._work()
+            receipt = add_part(work, coming)
+            self._finish(work)
         return receipt
 
     def end(self, turn: int, outcome: Outcome, attempt: str | None = None) -> None:
@@ -137,6 +142,8 @@ class Writer:
         changes = work.close()
         if changes:
             changes.write(self.raw)  # raises where the guard refuses a claim
+        for call in work.after:
+            call()
         self.events += work.events
         self.state.revision += 1
 

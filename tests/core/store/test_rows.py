@@ -94,6 +94,7 @@ BATCH = Batch(
     created_ms=1,
     ended_ms=2,
     stopped_admitting=True,
+    adding=4,
 )
 AGENT = Agent(
     "coder",
