@@ -36,9 +36,6 @@ def repository(space: Workspace) -> Path:
     name = ["-c", "user.name=t", "-c", "user.email=t@example.com"]
     for arguments in (["init", "-q"], ["add", "."], [*name, "commit", "-qm", "Begin"]):
         subprocess.run(["git", *arguments], cwd=repository, check=True, env=space.environment)
-    # its first run ever makes its database, which two at once cannot
-    warm = [str(COMMAND.parent / "llm"), "-m", "echo", "hello"]
-    subprocess.run(warm, check=True, env=space.environment, stdout=subprocess.DEVNULL)
     script = space.folder / "work.sh"
     script.write_text(SHELL)
     script.chmod(0o700)
@@ -47,7 +44,8 @@ def repository(space: Workspace) -> Path:
 
 def batch(space: Workspace) -> Path:
     around = [sys.executable, "-I", "-S", str(PROGRAM), "--around"]
-    llm = [str(COMMAND.parent / "llm"), "-m", "echo"]
+    # without its log, which is a database that two at once find locked
+    llm = [str(COMMAND.parent / "llm"), "-m", "echo", "--no-log"]
     sleep = str(SLEEP)
     folders = {"S1": "repository/docs", "S2": "repository/docs/api"}
     tasks: list[dict[str, Any]] = [
