@@ -25,6 +25,7 @@ echo "$BATCHDECK_TASK" > "$BATCHDECK_TASK.txt"
 echo "did $BATCHDECK_TASK"
 """
 PYTHON = "import sys, time; time.sleep(float(sys.stdin.read())); print('slept')"
+LLM = [str(COMMAND.parent / "llm"), "-m", "echo", "--no-log"]
 
 
 @pytest.fixture
@@ -36,6 +37,8 @@ def repository(space: Workspace) -> Path:
     name = ["-c", "user.name=t", "-c", "user.email=t@example.com"]
     for arguments in (["init", "-q"], ["add", "."], [*name, "commit", "-qm", "Begin"]):
         subprocess.run(["git", *arguments], cwd=repository, check=True, env=space.environment)
+    # its first run ever makes a database, which two at once find locked
+    subprocess.run([*LLM, "hello"], check=True, env=space.environment, stdout=subprocess.DEVNULL)
     script = space.folder / "work.sh"
     script.write_text(SHELL)
     script.chmod(0o700)
@@ -44,8 +47,6 @@ def repository(space: Workspace) -> Path:
 
 def batch(space: Workspace) -> Path:
     around = [sys.executable, "-I", "-S", str(PROGRAM), "--around"]
-    # without its log, which is a database that two at once find locked
-    llm = [str(COMMAND.parent / "llm"), "-m", "echo", "--no-log"]
     sleep = str(SLEEP)
     folders = {"S1": "repository/docs", "S2": "repository/docs/api"}
     tasks: list[dict[str, Any]] = [
@@ -66,7 +67,7 @@ def batch(space: Workspace) -> Path:
         agents={
             "shell": {"command": [*around, str(space.folder / "work.sh")], "parallelism_limit": 4},
             "python": {"command": [*around, sys.executable, "-c", PYTHON]},
-            "llm": {"command": [*around, *llm], "parallelism_limit": 4},
+            "llm": {"command": [*around, *LLM], "parallelism_limit": 4},
         },
         tasks=tasks,
     )
