@@ -353,6 +353,32 @@ def test_a_run_behind_a_closed_limit_says_so(space: Workspace) -> None:
     assert process.wait(20) == 0
 
 
+def test_a_run_on_a_held_deck_says_who_holds_it_and_how_to_go_on(
+    space: Workspace, invoke: Invoke
+) -> None:
+    file = space.batch(tasks=tasks("exit=0"))
+    invoke("hold", "--reason", "looking first", code=0)
+    told = invoke("run", file, "--headless", "--no-input", code=3).err
+    assert "deck is held by operator: looking first (batchdeck release deck)" in told
+
+
+def test_a_run_names_held_turns_at_once_and_counts_those_it_does_not_name(
+    space: Workspace, invoke: Invoke
+) -> None:
+    file = space.batch(tasks=tasks(*["exit=0"] * 5, space.until_told("go")))
+    invoke("hold", code=0)
+    invoke("run", file, "--headless", "--no-input", code=3)
+    for number in range(1, 6):
+        invoke("queue", "hold", number, code=0)
+    invoke("release", code=0)
+    process = space.start_run(file)
+    told = space.folder / "err.txt"
+    space.while_runs(process, lambda: "waits for you" in told.read_text())
+    assert "#1 T1 is held by operator (batchdeck release '#1')" in told.read_text()
+    assert "2 more turns are held" in told.read_text()
+    assert space.at_work() == ["T6"], "it is said while another turn still runs"
+
+
 def test_the_deck_is_not_seen_by_git(space: Workspace) -> None:
     git = ["git", "-C", str(space.folder)]
     subprocess.run([*git, "init", "-q"], check=True)

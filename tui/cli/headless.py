@@ -122,8 +122,11 @@ class _Run:
 
     def _tell_what_it_waits_for(self, view: DeckView) -> None:
         """Said once where nothing goes on by itself: a run that is merely silent looks hung."""
-        if self._could_start(view):
-            return
+        if not self._could_start(view):
+            self.tell_what_waits(view)
+
+    def tell_what_waits(self, view: DeckView) -> None:
+        """What a person must do before all that is unfinished can start, when that is news."""
         words = waits_for(view)
         if words != self._waits_for:
             self._waits_for = words
@@ -147,6 +150,7 @@ class _Run:
         if view.broken:
             return 1
         if self._stuck:
+            self.tell_what_waits(view)
             self._say("what is left is held or waits for a person, and --no-input was given")
             return Refused.exit_code
         ended = [view.batches[name] for name in self.batches]
@@ -216,4 +220,6 @@ async def _first_command(deck: LiveDeck, run: _Run, command: Command | None) -> 
         click.echo(receipt.message, err=True)
         active = (b for b in deck.view.batches.values() if b.state is BatchState.RUNNING)
         run.batches = {batch.name for batch in active}
+    if any(deck.view.batches[name].state is BatchState.RUNNING for name in run.batches):
+        run.tell_what_waits(deck.view)  # also where other turns start, and may run for hours
     return None

@@ -12,6 +12,8 @@ from batchdeck.tui.present.holds import what_is_held
 from batchdeck.tui.present.limits import queued_under
 
 LONGEST_WORDS = 600
+MOST_HELD = 3
+"""Held turns that are named; of the others their number is said."""
 
 
 def standing_line(view: DeckView) -> str:
@@ -87,8 +89,7 @@ def waits_for(view: DeckView) -> str:
         reason = f": {hold.reason}" if hold.reason else ""
         name = what_is_held(hold.what, view)
         parts.append(f"{name} is held by {hold.by}{reason} (batchdeck release {name})")
-    held = [turn for turn in view.turns.values() if turn.held_by and turn.ended_ms is None]
-    parts += [f"#{turn.id} is held (batchdeck release '#{turn.id}')" for turn in held[:3]]
+    parts += _held_turns(view)
     closed = [limit.name for limit in view.limits.values() if limit.value == 0]
     parts += [
         f"{name} is closed (batchdeck limit {name}=1)"
@@ -98,3 +99,16 @@ def waits_for(view: DeckView) -> str:
     if not parts:
         return ""
     return clean_line("waits for you: " + "; ".join(parts), LONGEST_WORDS)
+
+
+def _held_turns(view: DeckView) -> list[str]:
+    held = [turn for turn in view.turns.values() if turn.held_by and turn.ended_ms is None]
+    words = []
+    for turn in held[:MOST_HELD]:
+        task = None if turn.task is None else view.tasks[turn.task]
+        name = f"#{turn.id}" if task is None else f"#{turn.id} {task.key}"
+        words.append(f"{name} is held by {turn.held_by} (batchdeck release '#{turn.id}')")
+    more = len(held) - MOST_HELD
+    if more > 0:
+        words.append(f"{counted(more, 'more turn is', 'more turns are')} held (batchdeck turns)")
+    return words
