@@ -95,12 +95,12 @@ def _record_attempt(work: Work, turn: Turn, attempt: str, outcome: Outcome) -> N
 def _hold_surroundings(work: Work, turn: Turn, outcome: Outcome) -> None:
     """A failure of the surroundings ends nothing: the agent or the folder is held, with why."""
     reason = outcome.error or "it could not be started"
-    what = f"agent:{turn.agent}"
+    hold = Hold(f"agent:{turn.agent}", OURSELVES, reason, work.now_ms)
     if outcome.surroundings == "folder" and turn.folder is not None:
-        what = f"folder:{turn.folder.key}"
+        hold = evolve(hold, what=f"folder:{turn.folder.key}", path=turn.folder.path)
     requeue(work, turn)
-    if what not in work.state.holds:
-        put_hold(work, Hold(what=what, by=OURSELVES, reason=reason, at_ms=work.now_ms))
+    if hold.what not in work.state.holds:
+        put_hold(work, hold)
 
 
 def _wait_for_answer(work: Work, turn: Turn, outcome: Outcome) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from batchdeck.core.deck.cooling import note_attempt
 from batchdeck.core.deck.restoring import keeps_back
 from batchdeck.core.deck.work import Work
@@ -205,4 +207,9 @@ def put_hold(work: Work, hold: Hold) -> None:
         work.scheduler.set_closed(hold.what, True)
     elif kind == "folder":
         work.scheduler.hold_folder(name)
-    work.emit("hold", by=hold.by, what=hold.what, reason=hold.reason)
+    work.emit("hold", by=hold.by, what=hold.named, reason=hold.reason, **key_of(hold))
+
+
+def key_of(hold: Hold) -> dict[str, Any]:
+    """Under what a folder is held, for those who follow events; of all others it is the name."""
+    return {} if hold.path is None else {"key": hold.what}

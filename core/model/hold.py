@@ -22,6 +22,16 @@ class Hold:
     by: str
     reason: str = ""
     at_ms: int = 0
+    path: str | None = None
+    """Of a folder: how it is spelled; its key says nothing to a person."""
+
+    @property
+    def named(self) -> str:
+        """As a person would release it: `deck`, `agent:NAME`, `#412`, `folder:PATH` …"""
+        kind, _, name = self.what.partition(":")
+        if kind == "turn":
+            return f"#{name}"
+        return self.what if self.path is None else f"folder:{self.path}"
 
 
 def read_hold_name(text: str | None) -> tuple[str, str]:

@@ -124,7 +124,9 @@ def _load(raw: sqlite3.Connection, ended_turns: int) -> Stored:
     stored.turns = _turns(raw, stored, ended_turns)
     limits = raw.execute("SELECT * FROM limits")
     stored.limits = [rows.limit_from(row) for row in limits]
-    stored.holds = [rows.hold_from(row) for row in raw.execute("SELECT * FROM holds")]
+    paths = {f"folder:{folder.key}": folder.path for folder in stored.folders.values()}
+    held = raw.execute("SELECT * FROM holds")
+    stored.holds = [rows.hold_from(row, paths.get(row["what"])) for row in held]
     asks = raw.execute("SELECT * FROM asks WHERE state = 'open' ORDER BY id")
     stored.asks = list(_read("ask", asks, rows.ask_from, stored))
     _read_outside(raw, stored)

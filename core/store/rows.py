@@ -257,8 +257,8 @@ def limit_from(row: sqlite3.Row) -> Limit:
     )
 
 
-def hold_from(row: sqlite3.Row) -> Hold:
-    return Hold(what=row["what"], by=row["by"], reason=row["reason"], at_ms=row["at_ms"])
+def hold_from(row: sqlite3.Row, path: str | None) -> Hold:
+    return Hold(what=row["what"], by=row["by"], reason=row["reason"], at_ms=row["at_ms"], path=path)
 
 
 def message_from(row: sqlite3.Row) -> Message:

@@ -130,6 +130,27 @@ def test_a_hold_is_put_and_released(invoke: Invoke) -> None:
         assert invoke("why", "T3", "--json").json["gates"][0]["open"] is True
 
 
+def test_a_held_folder_is_shown_by_its_path_where_no_turn_works_in_it(
+    space: Workspace, invoke: Invoke
+) -> None:
+    elsewhere = space.folder / "elsewhere"
+    name = f"folder:{elsewhere}"
+    invoke("hold", "folder:elsewhere", code=0)
+    assert f"held: {name} by operator" in invoke("status").out
+    assert [hold["what"] for hold in invoke("status", "--json").json["holds"]] == [name]
+    assert f"what={name} by operator" in invoke("events").out
+    (held,) = (hold for hold in space.view().holds.values())
+    elsewhere.mkdir()  # another identity, and the same path
+    invoke("release", name, code=0)
+    assert space.view().holds == {}
+    assert invoke("events", "--json").lines[-1]["what"] == name
+    invoke("hold", "folder:elsewhere", code=0)
+    (again,) = (hold for hold in space.view().holds.values())
+    assert again.what != held.what
+    invoke("release", again.what, code=0)
+    assert space.view().holds == {}, "the key that events have is understood too"
+
+
 def test_releasing_what_is_not_held_is_exit_2(invoke: Invoke) -> None:
     assert "not held" in invoke("release", "agent:coder", code=2).err
     assert "cannot be held" in invoke("hold", "coder", code=2).err

@@ -207,7 +207,7 @@ def test_a_missing_folder_is_held_and_never_replaced(space: Workspace, invoke: I
     until(lambda: (space.deck / "deck.db").exists())
     until(lambda: invoke("status", "--json").out and invoke("status", "--json").json["holds"])
     (hold,) = invoke("status", "--json").json["holds"]
-    assert hold["what"].startswith("folder:")
+    assert hold["what"] == f"folder:{space.folder / 'gone'}"
     assert space.starts() == []
     (space.folder / "gone").mkdir()
     invoke("release", f"folder:{space.folder / 'gone'}", code=0)

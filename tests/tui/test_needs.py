@@ -93,17 +93,20 @@ async def test_a_question_answered_elsewhere_closes_by_itself() -> None:
 
 async def test_a_hold_is_released_and_a_lost_task_tried_again() -> None:
     lost = turn(1, TurnState.LOST, error="its runner died without a record")
-    holds = held("folder:1:2/x", "batchdeck", "the folder is missing")
+    hold = Hold("folder:1:2/x", OURSELVES, "the folder is missing", NOW_MS - 60_000, "/repo/x")
+    holds = {hold.what: hold}
     deck = StubDeck(
         view_of([lost], [task(1, Status.FAILED)], [agent()], holds=holds, max_parallel_cap=32)
     )
     async with shown(deck) as (_, pilot):
         await pilot.press("exclamation_mark")
         await until_shown(pilot, "its runner died without a record")
+        await until_shown(pilot, "folder:/repo/x held by batchdeck: the folder is missing")
         await pilot.press("h", "r", "j", "h", "r", "k", "r")
         await until(pilot, lambda: len(deck.commands) == 2)
         kinds = {type(command) for command in deck.commands}
         assert kinds == {ReleaseHold, RetryTask}
+        assert "folder:/repo/x" in {c.what for c in deck.commands if isinstance(c, ReleaseHold)}
 
 
 async def test_a_new_question_is_told_at_once_wherever_the_operator_is() -> None:

@@ -36,7 +36,7 @@ def status_document(view: DeckView) -> dict[str, Any]:
         "by_agent": {name: _agent_counts(view, name) for name in sorted(view.agents)},
         "batches": [_batch_counts(view, batch) for batch in view.batches.values()],
         "holds": [
-            {"what": hold.what, "by": hold.by, "reason": hold.reason, "at_ms": hold.at_ms}
+            {"what": hold.named, "by": hold.by, "reason": hold.reason, "at_ms": hold.at_ms}
             for hold in view.holds.values()
         ],
         "needs_you": len(view.asks),

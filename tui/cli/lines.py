@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from shlex import quote
+
 from batchdeck.core.model.event import Event
 from batchdeck.core.text import clean_line, counted
 from batchdeck.core.view import DeckView
 from batchdeck.tui.present.ended import ended_tasks
 from batchdeck.tui.present.happenings import clock_time, event_words
 from batchdeck.tui.present.headline import ended_at_work, held_words, mode_words
-from batchdeck.tui.present.holds import what_is_held
 from batchdeck.tui.present.limits import queued_under
 
 LONGEST_WORDS = 600
@@ -61,7 +62,8 @@ def log_words(event: Event, view: DeckView) -> str | None:
             return f"{name} {event.agent} may always: {fields['wanted']}"
         case "hold" | "release" | "audit.violation":
             reason = f": {fields['reason']}" if fields.get("reason") else ""
-            what = what_is_held(str(fields.get("what", "")), view)
+            what = str(fields.get("what", ""))
+            what = f"#{event.turn}" if what.startswith("turn:") else what
             return f"{event.kind} {what} by {event.by}{reason}"
         case "account.cooling":
             until = clock_time(fields.get("until_ms") or 0)
@@ -87,8 +89,8 @@ def waits_for(view: DeckView) -> str:
     ]
     for hold in view.holds.values():
         reason = f": {hold.reason}" if hold.reason else ""
-        name = what_is_held(hold.what, view)
-        parts.append(f"{name} is held by {hold.by}{reason} (batchdeck release {name})")
+        name = hold.named
+        parts.append(f"{name} is held by {hold.by}{reason} (batchdeck release {quote(name)})")
     parts += _held_turns(view)
     closed = [limit.name for limit in view.limits.values() if limit.value == 0]
     parts += [

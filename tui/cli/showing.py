@@ -18,7 +18,6 @@ from batchdeck.core.view import DeckView
 from batchdeck.tui.cli import completing, documents
 from batchdeck.tui.cli.context import Context, Look, print_json, print_line, print_rows
 from batchdeck.tui.cli.finding import check_known
-from batchdeck.tui.present.holds import what_is_held
 
 FOLLOW_SECONDS = 0.2
 MANY = 1_000_000
@@ -88,7 +87,7 @@ def _print_status(document: Any, view: DeckView) -> None:
         print_line(view.fault or view.banner or "")
     for hold in view.holds.values():
         reason = f": {hold.reason}" if hold.reason else ""
-        print_line(f"held: {what_is_held(hold.what, view)} by {hold.by}{reason}")
+        print_line(f"held: {hold.named} by {hold.by}{reason}")
     _print_counts("status", document["by_status"], "tasks")
     _print_counts("agent", document["by_agent"], "kind")
 
@@ -302,7 +301,7 @@ def event_line(event: Event) -> str:
     details = [
         f"{name}={value}"
         for name, value in event.fields.items()
-        if value not in (None, "", []) and name not in ("attempt", "results")
+        if value not in (None, "", []) and name not in ("attempt", "results", "key")
     ]
     by = [f"by {event.by}"] if event.by else []
     return clean_line(" ".join([at, event.kind, *about, *details, *by]), 400)

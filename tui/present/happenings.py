@@ -8,7 +8,7 @@ from typing import Any
 from batchdeck.core.model.event import Event
 from batchdeck.tui.present.cells import Cell, Row, Tone
 
-_UNSAID = frozenset({"attempt", "position"})
+_UNSAID = frozenset({"attempt", "position", "key"})
 """Fields for programs, which tell a person nothing."""
 
 _HOLDING = ("hold", "release", "limit.changed", "account.cooling", "account.ready")

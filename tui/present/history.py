@@ -177,7 +177,8 @@ def _limits_before(limits: Mapping[str, Limit], since: Sequence[Event]) -> dict[
 def _holds_before(view: DeckView, since: Sequence[Event]) -> tuple[dict[str, Hold], bool]:
     holds, draining = dict(view.holds), view.draining
     for event in since:
-        what = event.fields.get("what", "")
+        named = event.fields.get("what", "")
+        what = event.fields.get("key", named)
         if event.kind not in ("hold", "release"):
             continue
         if what == "drain":
@@ -185,7 +186,8 @@ def _holds_before(view: DeckView, since: Sequence[Event]) -> tuple[dict[str, Hol
         elif event.kind == "hold":
             holds.pop(what, None)
         elif not what.startswith("turn:"):
-            holds[what] = Hold(what, "somebody")
+            path = None if what == named else named.removeprefix("folder:")
+            holds[what] = Hold(what, "somebody", path=path)
     return holds, draining
 
 

@@ -133,7 +133,7 @@ def _holds(view: DeckView) -> list[Need]:
             _hold_words(hold.by, hold.reason),
             hold.at_ms,
             turn=_held_turn(hold.what),
-            hold=hold.what,
+            hold=hold.named,
             # a person who held something knows
             urgent=hold.by == OURSELVES,
         )

@@ -124,8 +124,8 @@ async def _check_foreaches(name: str | None, state: DeckState, reader: Reader) -
 
 async def _held_folder(name: str, state: DeckState) -> Folder:
     """The folder as it is now; `name` is its path, or the key that it was held under."""
-    folders = (turn.folder for turn in state.turns.values() if turn.folder is not None)
-    path = next((folder.path for folder in folders if folder.key == name), name)
+    hold = state.holds.get(f"folder:{name}")
+    path = name if hold is None or hold.path is None else hold.path
     return await anyio.to_thread.run_sync(identify, path)
 
 

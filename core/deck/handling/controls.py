@@ -28,7 +28,7 @@ from batchdeck.core.deck.tasks import (
     begin_task,
     reopen_batch,
 )
-from batchdeck.core.deck.turns import put_hold
+from batchdeck.core.deck.turns import key_of, put_hold
 from batchdeck.core.deck.work import Work
 from batchdeck.core.errors import ILLEGAL_MOVE, BadInput, NotFound, Refused
 from batchdeck.core.model.account import account_of
@@ -94,8 +94,11 @@ def hold(work: Work, command: PutHold, folder: Folder | None) -> Receipt:
     if kind == "turn":
         return _hold_turn(work, int(name), command.by)
     _check_known(work, kind, name)
-    what = f"{kind}:{name}" if folder is None else f"folder:{folder.key}"
-    put_hold(work, Hold(what=what, by=command.by, reason=command.reason, at_ms=work.now_ms))
+    held = Hold(f"{kind}:{name}", command.by, command.reason, work.now_ms)
+    if folder is not None:
+        work.know_folder(folder)
+        held = replace(held, what=f"folder:{folder.key}", path=folder.path)
+    put_hold(work, held)
     return Receipt(accepted=True, message=f"{kind} {name} is held")
 
 
@@ -159,11 +162,11 @@ def _end_cooldown(work: Work, account: str, by: str) -> Receipt:
 def _drop_hold(work: Work, what: str, by: str) -> None:
     if what not in work.state.holds:
         raise NotFound(f"{'the deck' if what == DECK else what} is not held.")
-    del work.state.holds[what]
+    hold = work.state.holds.pop(what)
     work.state.touch("holds")
     work.changes.take_back(sql.SAVE_HOLD, what)
     work.changes.add(sql.DROP_HOLD, (what,))
-    work.emit("release", by=by, what=what)
+    work.emit("release", by=by, what=hold.named, **key_of(hold))
 
 
 def _release_folder(work: Work, name: str, folder: Folder, by: str) -> None:
@@ -174,6 +177,11 @@ def _release_folder(work: Work, name: str, folder: Folder, by: str) -> None:
         if turn.state is TurnState.QUEUED and turn.folder and turn.folder.path == folder.path
     ]
     keys = {folder.key, name, *(turn.folder.key for turn in queued if turn.folder)}
+    keys |= {
+        hold.what.removeprefix("folder:")
+        for hold in work.state.holds.values()
+        if hold.path == folder.path
+    }
     held = sorted(key for key in keys if f"folder:{key}" in work.state.holds)
     if not held:
         raise NotFound(f"folder:{name} is not held.")
