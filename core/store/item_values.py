@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from itertools import starmap
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -34,4 +33,6 @@ def read_written(raw: sqlite3.Connection, batch: str) -> list[Written]:
         "AND batch = ? AND item_index IS NOT NULL AND status IN ('DONE', 'MERGED')",
         (first, last, batch),
     )
-    return sorted(starmap(Written, found), key=itemgetter(1, 2))
+    written = list(map(Written._make, found))
+    written.sort(key=itemgetter(1))  # the steps of an item come in their order
+    return written

@@ -84,6 +84,30 @@ def test_nothing_failed_and_everything_is_in_item_order(space: Workspace) -> Non
     found = finished(space.run("run", file, "--headless", "--json", code=0).lines)
     assert found["state"] == "completed"
     assert found["values"] == {"out": {"all": ["<0>", "<1>", "<2>"]}, "errors": []}
+    rows = space.run("export", "--format", "jsonl").lines
+    results = [(row["index"], row["item"], row["output"]) for row in rows]
+    assert results == [
+        (0, '{"do": "sleep=0.4"}', "<0>"),
+        (1, '{"do": "sleep=0.2"}', "<1>"),
+        (2, '{"do": ""}', "<2>"),
+    ]
+
+
+def test_items_of_one_conversation_run_one_after_another_in_item_order(space: Workspace) -> None:
+    shared = {**SAY, "conversation": "{{ 'log' if index < 2 else '' }}"}
+    words = (space.until_told("first"), "", space.until_told("other"))
+    process = space.start_run(foreach(space, *words, steps=[shared, WRITE]), begun=2)
+    assert set(space.starts()) == {"item-0", "item-2"}, "who has its own waits for nobody"
+    assert space.shut_gates("item-1") == ["conversation"]
+    space.tell("other")
+    space.while_runs(process, lambda: "item-2" in {one.task for one in space.intervals()})
+    assert "item-1" not in space.starts()
+    space.tell("first")
+    until(lambda: process.poll() is not None)
+    first = {one.task: one for one in reversed(space.intervals())}
+    assert first["item-0"].end <= first["item-1"].start
+    found = finished(space.run("events", "--json", code=0).lines)
+    assert found["values"] == {"out": {"all": ["<0>", "<1>", "<2>"]}}
 
 
 def test_numbers_of_items_may_be_given_with_the_run_and_are_shown(space: Workspace) -> None:

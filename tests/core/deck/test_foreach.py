@@ -26,7 +26,7 @@ from batchdeck.core.model.batch import BatchState
 from batchdeck.core.model.gate import GateName
 from batchdeck.core.model.spec import BatchSpec
 from batchdeck.core.model.task import Status
-from batchdeck.core.model.turn import TurnState
+from batchdeck.core.model.turn import Trigger, TurnState
 from batchdeck.core.paths import DeckPaths
 from batchdeck.core.rules.gates import evaluate, shut
 from batchdeck.core.rules.plan import plan, starts, with_limits
@@ -167,6 +167,26 @@ async def test_a_limit_of_items_changes_at_once_and_as_foretold(tmp_path: Path) 
         await here.deck.submit(SetLimit(name="items:b/outstanding", value=None))
         await here.deck.submit(SetLimit(name="items:b", value=None))
         assert at_work(here.view) == [3, 4, 5]
+
+
+async def test_the_number_of_items_begun_changes_at_once_and_as_foretold(tmp_path: Path) -> None:
+    limits = {"max_active": 1, "max_outstanding": 1}
+    async with bench(tmp_path) as here:
+        await here.add(spec(tmp_path, 4, foreach=limits, interrupt="continue"))
+        await here.puppets.until_begun(turn(here.view, 0))
+        here.puppets.ask(turn(here.view, 0), "which way?")
+        await here.until(lambda view: view.asks)
+        assert here.view.live == ()
+        refused = await here.deck.submit(SetLimit(name="items:b", value=2))
+        assert not refused.accepted
+        foretold = starts(with_limits(here.view, {"items:b/outstanding": 2}), 0)
+        assert [here.view.turns[t].task for t in foretold] == [2]
+        await here.deck.submit(SetLimit(name="items:b/outstanding", value=2))
+        assert here.view.live == foretold
+        foretold = starts(with_limits(here.view, {"items:b/outstanding": 4, "items:b": 3}), 0)
+        await here.deck.submit(SetLimit(name="items:b/outstanding", value=4))
+        await here.deck.submit(SetLimit(name="items:b", value=3))
+        assert here.view.live[1:] == foretold != ()
 
 
 async def test_lowering_takes_back_what_had_not_started(tmp_path: Path) -> None:
@@ -408,16 +428,38 @@ async def test_collect_writes_one_record_for_each_failure_in_item_order(tmp_path
         await finish(here, 1, "p")
         await finish(here, 1, "r1")
         await finish(here, 0, "p")
-        await finish(here, 0, state=TurnState.FAILED)
+        await here.end(turn(here.view, 0), TurnState.FAILED, error="too hard")
+        turns = [str(turn(here.view, index)) for index in (0, 2)]
         found = await ended(here)
         assert found["state"] == BatchState.COMPLETED_WITH_ERRORS
         assert found["values"]["results"] == ["r1"]
-        records = found["values"]["went"]["wrong"]
-        assert [(r["index"], r["item"], r["step"], r["kind"]) for r in records] == [
-            (0, {"path": "x0"}, "do", "failed"),
-            (2, {"path": "x2"}, "plan", "failed"),
+        assert found["values"]["went"]["wrong"] == [
+            record(0, "do", turns[0], "too hard"),
+            record(2, "plan", turns[1], "failed"),
         ]
-        assert all({"turn", "message"} <= record.keys() for record in records)
+
+
+def record(index: int, step: str, turn: str, message: str) -> dict[str, Any]:
+    item = {"path": f"x{index}"}
+    words = {"step": step, "turn": turn, "kind": "failed", "message": message}
+    return {"index": index, "task": f"item-{index}", "item": item, **words}
+
+
+async def test_a_negative_answer_is_no_error_and_a_failure_is_one_after_its_attempts(
+    tmp_path: Path,
+) -> None:
+    async with bench(tmp_path) as here:
+        fields = {"on_error": "collect", "collect_to": "errors", "max_attempts": 2}
+        await here.add(spec(tmp_path, 2, **fields))
+        await finish(here, 0, "error: this cannot be done")
+        await finish(here, 1, state=TurnState.FAILED)
+        again = here.view.turns[turn(here.view, 1)]
+        assert (again.trigger, again.state) == (Trigger.RETRY, TurnState.QUEUED)
+        assert here.view.batches["b"].state is BatchState.RUNNING
+        await here.deck.submit(SetStatus(task="item-1", status=Status.DONE))
+        found = await ended(here)
+        assert found["state"] == BatchState.COMPLETED
+        assert found["values"] == {"results": ["error: this cannot be done"], "errors": []}
 
 
 async def test_collect_without_a_failure_writes_an_empty_list(tmp_path: Path) -> None:
