@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from rich.style import Style
@@ -220,6 +222,22 @@ async def test_reading_that_begins_in_the_middle_of_an_event_tells_only_whole_on
         lines = app.screen.query_one(OutputPane).text.splitlines()
         assert lines[0].endswith("bytes before this")
         assert all(line.startswith("piece ") for line in lines[1:])
+
+
+async def test_a_scrollbar_hides_nothing_of_a_line_that_is_wrapped() -> None:
+    said = "".join(chr(ord("a") + n % 26) for n in range(2_000))
+    deck = StubDeck(events_view())
+    deck.outputs[1] = partial(said + "\nend")
+    async with shown(deck) as (app, pilot):
+        pane = app.screen.query_one(OutputPane)
+        await until_shown(pilot, "abcd")
+        pane.focus()
+        await pilot.press("W")
+        await until_shown(pilot, "end")
+        assert pane.show_vertical_scrollbar
+        pieces = re.findall("[a-z]{40,}", screen_text(app))
+        assert len(pieces) > 3
+        assert all(said.find(one + other) >= 0 for one, other in pairwise(pieces))
 
 
 async def test_a_line_that_grows_while_it_is_wrapped_stays_one_line() -> None:

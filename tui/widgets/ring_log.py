@@ -113,7 +113,7 @@ class RingLog(ScrollView, can_focus=True):
         self._mark_dirty()
 
     def _put(self, line: str) -> int:
-        pieces = wrapped(line, self.size.width) if self.wraps else (line,)
+        pieces = wrapped(line, self._width) if self.wraps else (line,)
         self._lines.extend(pieces)
         self._total += len(pieces)
         return len(pieces)
@@ -133,6 +133,11 @@ class RingLog(ScrollView, can_focus=True):
     def text(self) -> str:
         """All lines as plain inert text."""
         return "\n".join(plain_text(line) for line in self._lines)
+
+    @property
+    def _width(self) -> int:
+        """Cells of a line; room for a scrollbar is always kept, so that nothing is wrapped anew."""
+        return self.scrollable_content_region.width
 
     def _mark_dirty(self) -> None:
         self._dirty = True
@@ -163,12 +168,12 @@ class RingLog(ScrollView, can_focus=True):
         self.refresh()
 
     def _resize_virtually(self) -> None:
-        size = Size(self.size.width, len(self._lines))
+        size = Size(self._width, len(self._lines))
         if self.virtual_size != size:
             self.virtual_size = size
 
-    def on_resize(self, event: events.Resize) -> None:
-        if self.wraps and event.size.width != self._wrapped_at:
+    def on_resize(self) -> None:
+        if self.wraps and self._width != self._wrapped_at:
             self._wrap_anew()
         self._mark_dirty()
 
@@ -176,7 +181,7 @@ class RingLog(ScrollView, can_focus=True):
         self._wrap_anew()
 
     def _wrap_anew(self) -> None:
-        self._wrapped_at = self.size.width
+        self._wrapped_at = self._width
         self._lines.clear()
         self._strips.clear()
         self._total = self._first = 0
@@ -198,14 +203,14 @@ class RingLog(ScrollView, can_focus=True):
     def render_line(self, y: int) -> Strip:
         number = self.scroll_offset.y + y
         if not self._lines and y == 0 and self.empty_words:
-            return Strip([Segment(fit(f" {self.empty_words}", self.size.width), self._plain)])
+            return Strip([Segment(fit(f" {self.empty_words}", self._width), self._plain)])
         if number >= len(self._lines):
-            return Strip.blank(self.size.width, self._plain)
+            return Strip.blank(self._width, self._plain)
         strip = self._with_selection(self._line_strip(number), number)
         return strip.apply_offsets(0, number)
 
     def _line_strip(self, number: int) -> Strip:
-        width = self.size.width
+        width = self._width
         known = (self._first + number, width, self._plain, self.needle.text)
         strip = self._strips.get(known)
         if strip is None:

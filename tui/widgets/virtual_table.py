@@ -203,7 +203,7 @@ class VirtualTable(ScrollView, Generic[Key], can_focus=True):
 
     def render_lines(self, crop: Region) -> list[Strip]:
         # a scrollbar that comes or goes changes the width, and no event tells
-        self._painter.fit_into(self.size.width)
+        self._painter.fit_into(self.scrollable_content_region.width)
         return super().render_lines(crop)
 
     def render_line(self, y: int) -> Strip:
