@@ -160,6 +160,8 @@ async def _restore(
     stack.push_async_callback(_close, writer)
     await writer.run(migrate)
     taken_away = await writer.run(take_away_half_added)
+    for name in taken_away:
+        _log.warning("batch %s was not added to its end, and was taken away", name)
     stored = await writer.run(lambda raw: load(raw, KEPT_ENDED))
     state = state_from(stored, str(paths.root))
     unclean = stored.facts.get("stopped_in_order") == "0" and options.dispatch

@@ -90,7 +90,9 @@ def _held(turn: Turn, standing: Standing, now_ms: int) -> Gate:
         reasons.append(f"batch {turn.batch} waits for an answer")
     if not reasons:
         return Gate(GateName.HOLD, True)
-    return Gate(GateName.HOLD, False, subject="; ".join(reasons), frees="when it is released")
+    only_added = batch is not None and batch.adding is not None and len(reasons) == 1
+    frees = "when all of it is there" if only_added else "when it is released"
+    return Gate(GateName.HOLD, False, subject="; ".join(reasons), frees=frees)
 
 
 def _words_of_hold(view: DeckView, name: str, turn: Turn) -> str:

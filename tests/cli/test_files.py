@@ -175,6 +175,17 @@ def test_the_plan_tells_groups_limits_with_their_origin_and_what_starts_first(
     assert not space.deck.exists(), "a plan makes nothing"
 
 
+def test_the_plan_starts_one_item_of_a_conversation_which_the_others_at_work_wait_for(
+    invoke: Invoke, space: Workspace
+) -> None:
+    step = {"id": "one", "agent": "coder", "prompt": "x"}
+    step["conversation"] = "{{ 'log' if item else '' }}"
+    foreach = {"items": [1, 1, 0, 0], "steps": [step], "max_active": 3}
+    file = space.batch(foreach=foreach, agents={"coder": {"parallelism_limit": 9}})
+    document = invoke("plan", file, "--json", code=0).json
+    assert document["starts"] == ["item-0", "item-2"]
+
+
 def test_a_deck_limit_that_was_set_wins_and_the_plan_says_so(
     invoke: Invoke, space: Workspace
 ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -138,7 +138,7 @@ def _first(
     """The tasks that would start at once on an otherwise empty deck, by the file's limits."""
     used: Counter[str] = Counter()
     taken: list[Folder] = []
-    targets: set[str] = set()
+    lines: set[tuple[str, str]] = set()
     starts: list[str] = []
     ready = [task for task in spec.tasks if task.status in ADMISSIBLE and not task.depends_on]
     for task in sorted(ready, key=lambda task: -task.priority):
@@ -149,19 +149,33 @@ def _first(
             agent_limit(task.agent),
         ]
         if task.index is not None:
-            names += [items_limit(spec.name), outstanding_limit(spec.name)]
-        full = any((n := limits.get(name)) is not None and used[name] >= n for name in names)
+            of_items = [items_limit(spec.name), outstanding_limit(spec.name)]
+            if _is_full(of_items, used, limits):
+                continue
+            used.update(of_items)  # one that waits for a slot, or in a line, is at work too
         folder = folders[task.key]
         occupied = folder is not None and any(overlaps(folder, other) for other in taken)
-        if full or occupied or task.target in targets:
+        mine = _lines_of(task)
+        if _is_full(names, used, limits) or occupied or not lines.isdisjoint(mine):
             continue
         starts.append(task.key)
         used.update(names)
         if folder is not None:
             taken.append(folder)
-        if task.target:
-            targets.add(task.target)
+        lines |= mine
     return starts
+
+
+def _is_full(
+    names: Iterable[str], used: Mapping[str, int], limits: Mapping[str, int | None]
+) -> bool:
+    return any((n := limits.get(name)) is not None and used[name] >= n for name in names)
+
+
+def _lines_of(task: TaskSpec) -> set[tuple[str, str]]:
+    """Where one turn works at a time, in order: its target, its named conversation."""
+    named = {"target": task.target, "conversation": task.conversation}
+    return {(kind, name) for kind, name in named.items() if name}
 
 
 def _print_plan(document: dict[str, Any], base: Path) -> None:

@@ -116,6 +116,7 @@ async def test_others_are_answered_while_it_is_added_and_nothing_of_it_starts(
             assert (view.live, count(view)) == ((), AT_ONCE)
             first = shut(evaluate(view.turns[turn(view, 0)], view, 0))[0]
             assert (first.name, first.subject) == (GateName.HOLD, "batch b is being added")
+            assert first.frees == "when all of it is there"
             adding.let_go(all_of_it=True)
         assert len(here.view.live) == 3
         assert count(here.view) == MANY
