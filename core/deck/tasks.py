@@ -119,7 +119,7 @@ def fail_task(
     _fail_children(work, task)
     batch = work.state.batches[task.batch]
     if batch.on_error is OnError.FAIL and not batch.stopped_admitting:
-        _stop_admitting(work, batch)
+        stop_admitting(work, batch)
 
 
 def fail_with(work: Work, task: Task, parent: Task) -> None:
@@ -161,7 +161,7 @@ def queued_turns(work: Work, task: Task) -> Sequence[Turn]:
     return [t for t in turns if t.state is TurnState.QUEUED and t.trigger in DECIDES_TASK]
 
 
-def _stop_admitting(work: Work, batch: Batch) -> None:
+def stop_admitting(work: Work, batch: Batch) -> None:
     """`on_error: fail`: what runs goes on, what is queued does not start; its tasks stay READY."""
     work.put_batch(evolve(batch, stopped_admitting=True))
     queued = [

@@ -27,7 +27,13 @@ from batchdeck.core.deck.handling.limits import put_limit
 from batchdeck.core.deck.handling.parts import Coming
 from batchdeck.core.deck.restoring import sync_holds
 from batchdeck.core.deck.spending import take_in_budget
-from batchdeck.core.deck.tasks import begin_task, finish_batch, queued_turns, reopen_batch
+from batchdeck.core.deck.tasks import (
+    begin_task,
+    finish_batch,
+    queued_turns,
+    reopen_batch,
+    stop_admitting,
+)
 from batchdeck.core.deck.turns import drop_queued, queue_for, step_behind
 from batchdeck.core.deck.work import Work
 from batchdeck.core.errors import BadInput, NotFound
@@ -112,7 +118,10 @@ def _save_plan(work: Work, coming: Coming) -> None:
 def _settle(work: Work, coming: Coming) -> None:
     """What a batch means for others: its agents, folders and limits; from here on it may start."""
     spec = coming.spec
+    has_failed = coming.is_large and work.state.batches[spec.name].stopped_admitting
     work.put_batch(coming.batch)
+    if has_failed:  # a task that was there before, meanwhile
+        stop_admitting(work, coming.batch)
     _save_plan(work, coming)
     take_in_budget(work, spec.name, spec.budget)
     for agent in spec.agents.values():

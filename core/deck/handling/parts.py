@@ -41,7 +41,7 @@ class Coming:
     @property
     def is_last(self) -> bool:
         """Whether the next part is the last one."""
-        return not self.parts or self.done >= self.parts[-1] or self._next == self.parts[-1]
+        return not self.parts or self._next == self.parts[-1]
 
     @property
     def _next(self) -> int:

@@ -24,13 +24,15 @@ from batchdeck.core.deck import setbacks
 from batchdeck.core.deck.engine import Engine
 from batchdeck.core.deck.handling import parts
 from batchdeck.core.deck.letters import Letter, Part
+from batchdeck.core.model.batch import BatchState
 from batchdeck.core.model.gate import GateName
 from batchdeck.core.model.spec import BatchSpec, TaskSpec
+from batchdeck.core.model.turn import TurnState
 from batchdeck.core.paths import DeckPaths
 from batchdeck.core.rules.gates import evaluate, shut
 from batchdeck.core.store.changes import INSERT_TASK, Changes
 from batchdeck.core.view import DeckView
-from tests.core.deck.test_foreach import ONE, spec, turn
+from tests.core.deck.test_foreach import ONE, finish, spec, turn
 from tests.support.builders import batch_spec, demo_agent
 from tests.support.puppets import PATIENCE, Bench, bench
 
@@ -247,3 +249,19 @@ async def test_what_was_said_about_a_task_of_it_goes_with_it(
         group.cancel_scope.cancel()
     async with bench(tmp_path) as here:
         assert tables(tmp_path) == before
+
+
+async def test_a_batch_that_fails_meanwhile_has_failed(tmp_path: Path, adding: Adding) -> None:
+    async with bench(tmp_path) as here:
+        await here.add(spec(tmp_path, 2, on_error="fail"))
+        await here.puppets.until_begun(turn(here.view, 0), turn(here.view, 1))
+        async with anyio.create_task_group() as group:
+            group.start_soon(here.add, spec(tmp_path, MANY, on_error="fail"))
+            await adding.until_kept()
+            await finish(here, 0, state=TurnState.FAILED)
+            adding.let_go(all_of_it=True)
+        await finish(here, 1)
+        await here.until(lambda view: view.batches["b"].state is BatchState.FAILED)
+        assert here.view.live == ()
+        await here.deck.audit()
+        assert here.view.violations == ()
