@@ -58,6 +58,7 @@ def queue_turn(
         authorised=authorised,
         depends_on=state.open_dependencies(task.depends_on) if task and decides else (),
         blocked=bool(task and decides and keeps_back(task, trigger, state)),
+        attempts=task.attempts if task and decides else 0,
         queued_ms=work.now_ms,
         title=title,
     )
@@ -156,11 +157,15 @@ def started(work: Work, turn: Turn, attempt: str, process: int | None) -> None:
 
 
 def requeue(work: Work, turn: Turn, *, lane: Status | None = None) -> Turn:
-    """Puts a turn that was claimed, and proved not to run, back to its old place."""
+    """Puts a turn that was claimed, and proved not to run, back to its old place.
+
+    The attempt does not count: the next one has its number.
+    """
     work.scheduler.release(turn)
     queued = evolve(
         turn,
         state=TurnState.QUEUED,
+        attempts=max(turn.attempts - 1, 0),
         forced=(),
         forced_by=None,
         started_ms=None,

@@ -128,6 +128,8 @@ class Turn:
     attempt: str | None = None
     """The id of its latest attempt (uuid)."""
     attempts: int = 0
+    """The number of its latest attempt: the attempts that count of all turns of its task since a
+    person told it to begin or to try again, the one at work included."""
     queued_ms: int = 0
     started_ms: int | None = None
     ended_ms: int | None = None

@@ -140,7 +140,7 @@ class Bench:
             await self.puppets.until_begun(turn)
         self.puppets.end(turn, state, **fields)
         await self.until(
-            lambda view: turn not in view.live and turn in view.turns and view.turns[turn].attempts
+            lambda view: turn not in view.live and turn in view.turns and view.turns[turn].attempt
         )
 
     async def kinds(self, after: int = 0) -> list[str]:

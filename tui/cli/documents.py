@@ -193,7 +193,7 @@ def _cools_until(view: DeckView, agent: Agent) -> int | None:
 def task_document(view: DeckView, task: Task) -> dict[str, Any]:
     """One row of `tasks --json`."""
     turn = None if task.turn is None else view.turns.get(task.turn)
-    attempts = task.attempts if turn is None else max(task.attempts, turn.attempts)
+    attempts = task.attempts if turn is None else turn.attempts
     return {
         "id": task.key,
         "title": task.title,

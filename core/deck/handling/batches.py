@@ -227,7 +227,7 @@ def _begun(work: Work, task: Task) -> bool:
     if task.status not in (Status.BACKLOG, Status.READY):
         return True
     turn = None if task.turn is None else work.state.turns.get(task.turn)
-    return turn is not None and turn.attempts > 0
+    return turn is not None and turn.attempt is not None
 
 
 def _put_limits(work: Work, spec: BatchSpec, by: str) -> None:

@@ -115,10 +115,11 @@ async def test_while_it_works_a_stranded_turn_is_worked_on_again(tmp_path: Path)
     async with bench(tmp_path, sweep_seconds=0.05) as here:
         await here.add(batch_spec("b", [TaskSpec("T1", "a")], [demo_agent("a")]))
         await here.puppets.until_begun(1)
+        first = here.view.turns[1].attempt
         here.deck.dispatcher._controls.clear()
         await here.until(lambda view: view.violations)
         assert "nobody waits" in here.view.violations[0]
-        await here.until(lambda view: view.turns[1].attempts == 2)
+        await here.until(lambda view: view.turns[1].attempt not in (None, first))
         assert ("stranded turn", "queued again") in await kinds_of_violations(here)
 
 

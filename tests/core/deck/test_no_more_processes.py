@@ -47,3 +47,4 @@ async def test_a_fork_that_is_refused_holds_the_agent_with_the_reason(
         assert os.strerror(errno.EAGAIN) in view.holds["agent:coder"].reason
         assert {task.status for task in deck.view.tasks.values()} == {Status.READY}
         assert {task.attempts for task in deck.view.tasks.values()} == {0}
+        assert {turn.attempts for turn in deck.view.turns.values()} == {0}

@@ -217,6 +217,7 @@ async def test_a_retry_that_succeeds_brings_back_just_its_dependants(tmp_path: P
         retried = here.view.turns[receipt.turn]
         assert retried.lane is Status.FAILED
         await here.end(receipt.turn)
+        assert here.puppets.assignments[receipt.turn].number == 1, "a person's retry counts anew"
         await here.until(lambda view: status_of(view, "T2") is Status.IN_PROGRESS)
         assert status_of(here.view, "T3") is Status.READY
 
@@ -228,6 +229,7 @@ async def test_a_failure_is_tried_again_at_its_old_place(tmp_path: Path) -> None
         again = next(t for t in here.view.turns.values() if t.trigger == "retry")
         assert again.position == 1
         assert again.not_before_ms > here.view.at_ms
+        assert (again.attempts, here.view.tasks[1].attempts) == (1, 1)
         assert here.view.batches["b"].state is BatchState.RUNNING
 
 
@@ -349,8 +351,11 @@ async def test_failures_of_the_surroundings_hold_the_agent_and_end_nothing(tmp_p
         assert here.view.turns[1].state is TurnState.QUEUED
         assert here.view.holds["agent:a"].reason == "no such program"
         assert status_of(here.view, "T1") is Status.READY
+        assert here.view.turns[1].attempts == 0
         await here.deck.submit(ReleaseHold(what="agent:a"))
         assert here.view.live == (1,)
+        await here.puppets.until_begun(1)
+        assert here.puppets.assignments[1].number == 1, "no attempt was spent"
 
 
 async def test_a_message_to_a_finished_task_changes_nothing_about_it(tmp_path: Path) -> None:
