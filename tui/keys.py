@@ -25,14 +25,20 @@ def read_keymap(wanted: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
     Args:
         wanted: Keys by an action's id, several of them separated by commas.
     """
+    good, faults = checked_keymap(wanted)
+    return good, [f"keymap: {fault}" for fault in faults.values()]
+
+
+def checked_keymap(wanted: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Of a keymap what can be used, and for every other action in words why it cannot."""
     good: dict[str, str] = {}
-    faults: list[str] = []
+    faults: dict[str, str] = {}
     for action_id, keys in wanted.items():
         fault = _fault(action_id, keys, good)
         if fault is None:
             good[action_id] = ",".join(_split(keys))
         else:
-            faults.append(f"keymap: {fault}")
+            faults[action_id] = fault
     return good, faults
 
 

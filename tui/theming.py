@@ -6,10 +6,11 @@ import tomllib
 from collections.abc import Iterable
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from textual.color import Color, ColorParseError
-from textual.theme import Theme
+from textual.theme import BUILTIN_THEMES, Theme
 
 _COLOURS = frozenset(
     {
@@ -51,6 +52,12 @@ class Themes(NamedTuple):
 def packaged_themes() -> Themes:
     """The themes that come with the program."""
     return read_themes(files("batchdeck.themes").iterdir())
+
+
+def theme_names(own: Path) -> list[str]:
+    """The themes that a configuration may name: ours, those in the folder `own`, and Textual's."""
+    in_folder = read_themes(own.iterdir() if own.is_dir() else ())
+    return [t.name for t in (*packaged_themes().good, *in_folder.good)] + list(BUILTIN_THEMES)
 
 
 def read_themes(entries: Iterable[Traversable]) -> Themes:

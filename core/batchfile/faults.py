@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from batchdeck.core.errors import BadInput
 from batchdeck.core.text import one_line
@@ -57,3 +58,16 @@ def _listed(names: Sequence[str], limit: int = 20) -> str:
 def shown(value: object) -> str:
     """A value as the file has it, short and inert."""
     return one_line(value if isinstance(value, str) else str(value), 60)
+
+
+def value_words(value: Any) -> str:
+    """A value as its file has it, or what kind of thing it is."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list):
+        return "a list"
+    if isinstance(value, dict):
+        return "keys with values"
+    return repr(shown(value)) if isinstance(value, str) else shown(value)

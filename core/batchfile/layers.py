@@ -12,7 +12,13 @@ from batchdeck.core.batchfile.agents import agent_from, check_agents
 from batchdeck.core.batchfile.document import Document, parse
 from batchdeck.core.batchfile.faults import BatchFileFaults
 from batchdeck.core.batchfile.schema import ConfigBlock, LimitsBlock
-from batchdeck.core.batchfile.settings import CONFIG, DEFAULT_INTERVAL, GUIDES, Settings
+from batchdeck.core.batchfile.settings import (
+    CONFIG,
+    DEFAULT_INTERVAL,
+    GUIDES,
+    CheckUi,
+    Settings,
+)
 from batchdeck.core.batchfile.source import read_source
 from batchdeck.core.batchfile.trust import distrust, provenance_of
 from batchdeck.core.batchfile.wording import validate
@@ -30,7 +36,7 @@ from batchdeck.core.paths import absolute
 _ELSEWHERE = "Your own config.yaml (~/.config/batchdeck), or a batch file, may name it"
 
 
-def read_layers(deck: Path, user: Path) -> Settings:
+def read_layers(deck: Path, user: Path, check_ui: CheckUi) -> Settings:
     """What the files say, the deck's own first (`settings.read_settings`).
 
     Raises:
@@ -41,7 +47,7 @@ def read_layers(deck: Path, user: Path) -> Settings:
     faults: list[Any] = []
     for source in _sources(deck, user):
         try:
-            layers.extend(source.read())
+            layers.extend(source.read(check_ui))
         except BatchFileFaults as found:
             faults.extend(found.faults)
     if faults:
@@ -63,7 +69,7 @@ class _Source:
     is_guide: bool = False
     in_deck: bool = False
 
-    def read(self) -> Iterator[_Layer]:
+    def read(self, check_ui: CheckUi) -> Iterator[_Layer]:
         if not self.path.exists():
             return
         text, offset = read_source(self.path), 0
@@ -75,6 +81,9 @@ class _Source:
         block = _guide(document) if self.is_guide else _config(document)
         if self.in_deck and not document.broken:
             _refuse_programs_of_others(document, self.path)
+        if block is not None and block.ui is not None:
+            for way, words in check_ui(block.ui.model_dump(exclude_none=True)):
+                document.fault(("ui", *way), words)
         document.raise_faults()
         if block is not None:
             yield _Layer(self.path.name, block, self.base)

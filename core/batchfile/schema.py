@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from batchdeck.core.agents.dialects.names import OutputKind
 from batchdeck.core.agents.dialects.patterns import compiled
-from batchdeck.core.batchfile.faults import nearest, shown
+from batchdeck.core.batchfile.faults import nearest, shown, value_words
 from batchdeck.core.errors import BadInput
 from batchdeck.core.model.agent import AgentKind, PromptVia
 from batchdeck.core.model.batch import INBOX, Interrupt, OnError
@@ -132,20 +132,31 @@ def _span(value: Any) -> Any:
     return tuple(numbers) if isinstance(value, list) else value
 
 
+ITEMS = "a list, {file: …} or {glob: …}"
+
+
 def _items(value: Any) -> Any:
     if not isinstance(value, list | dict):
-        raise wrong("expected a list, {file: …} or {glob: …}")
+        raise wrong(f"expected {ITEMS}")
+    return value
+
+
+def _switch_or_word(value: Any) -> Any:
+    if not isinstance(value, bool | str) or value == "":
+        raise wrong(f"expected true, false or a word, not {value_words(value)}")
     return value
 
 
 TaskId = Annotated[str, AfterValidator(_task_id)]
 Name = Annotated[str, AfterValidator(_name)]
 BatchName = Annotated[str, AfterValidator(_batch_name)]
+SwitchOrWord = Annotated[Any, BeforeValidator(_switch_or_word)]
 Filled = Annotated[str, Field(min_length=1)]
 Pattern = Annotated[str, AfterValidator(_pattern)]
 Variable = Annotated[str, AfterValidator(_variable)]
 ValueOfVariable = Annotated[str, AfterValidator(_value_of_variable)]
 Address = Annotated[str, AfterValidator(_address)]
+AgentName = Annotated[Filled, Field(description="the name of an agent")]
 LimitNumber = Annotated[int, BeforeValidator(_limit)]
 Seconds = Annotated[float, Field(ge=0, le=1e9)]
 SomeSeconds = Annotated[float, Field(gt=0, le=1e9)]
@@ -207,7 +218,7 @@ class AgentBlock(Block):
 
 class TaskBlock(Block):
     id: TaskId
-    agent: Filled
+    agent: AgentName
     title: str | None = None
     prompt: str | None = None
     status: StatusName = Status.READY
@@ -220,7 +231,7 @@ class TaskBlock(Block):
 
 class StepBlock(Block):
     id: TaskId
-    agent: Filled
+    agent: AgentName
     prompt: Filled
     keep: Filled | None = None
     writes: Filled | None = None
@@ -234,7 +245,7 @@ class StepBlock(Block):
 
 
 class ForeachBlock(Block):
-    items: Annotated[Any, BeforeValidator(_items)]
+    items: Annotated[Any, BeforeValidator(_items), Field(description=ITEMS)]
     steps: Annotated[list[StepBlock], Field(min_length=1)]
     max_active: LimitNumber = 4
     max_outstanding: LimitNumber = 20
@@ -289,9 +300,9 @@ class TrackerBlock(Block):
 class Ui(Block):
     theme: Filled | None = None
     keymap: dict[Filled, str] | None = None
-    notifications: bool | Filled | None = None
+    notifications: SwitchOrWord | None = None
     mouse: bool | None = None
-    animations: bool | Filled | None = None
+    animations: SwitchOrWord | None = None
 
 
 class ConfigBlock(Block):

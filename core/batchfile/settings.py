@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -55,7 +55,16 @@ def user_config() -> Path:
     return platformdirs.user_config_path("batchdeck") / CONFIG
 
 
-def read_settings(deck: Path, user: Path | None = None) -> Settings:
+CheckUi = Callable[[Mapping[str, Any]], Iterable[tuple[tuple[str, ...], str]]]
+"""What is wrong with a `ui` block, as the screen knows it: the way to each value, and words."""
+
+
+def _unchecked(ui: Mapping[str, Any]) -> tuple[()]:
+    """A screen says itself what of it cannot be used, and goes on without it."""
+    return ()
+
+
+def read_settings(deck: Path, user: Path | None = None, check_ui: CheckUi = _unchecked) -> Settings:
     """The settings for a deck (its folder `.batchdeck`), its own file first, then the others.
 
     The order is the deck's `config.yaml`, `AGENTS.md`, `CODEFRAME.md`, the user's `config.yaml`
@@ -70,7 +79,7 @@ def read_settings(deck: Path, user: Path | None = None) -> Settings:
         return Settings()
     from batchdeck.core.batchfile.layers import read_layers  # the schema takes a while to load
 
-    return read_layers(deck, user or user_config())
+    return read_layers(deck, user or user_config(), check_ui)
 
 
 class SettingsFiles:

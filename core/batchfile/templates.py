@@ -8,12 +8,16 @@ from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import Any
 
-from batchdeck.core.batchfile.faults import nearest
+from batchdeck.core.batchfile.faults import nearest, value_words
 
 PLAIN_NAMES = ("task", "title", "batch")
 """What a plain task's prompt may name."""
 
 _SIMPLE = re.compile(r"\{\{\s*([A-Za-z_]\w*)\s*\}\}")
+_OPEN = re.compile(r"The innermost block that needs to be closed is '(\w+)'")
+_NO_FILTER = re.compile(r"No (filter|test) named '(\w+)'")
+_NO_TAG = re.compile(r"Encountered unknown tag '(\w+)'")
+_UNSAFE = re.compile(r"access to attribute '(\w+)' of .* is unsafe")
 _ACTIVE = re.compile(r"\{[{%#]")
 
 
@@ -28,15 +32,42 @@ class ValueFault(TemplateFault):
 @lru_cache(maxsize=1)
 def _environment() -> Any:
     """Jinja, loaded by the first text that needs it: that takes as long as a small batch file."""
-    from jinja2 import StrictUndefined
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
     environment = ImmutableSandboxedEnvironment(
-        undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False
+        undefined=_undefined(), keep_trailing_newline=True, autoescape=False
     )
     environment.filters["dirname"] = os.path.dirname
     environment.filters["basename"] = os.path.basename
     return environment
+
+
+def _undefined() -> Any:
+    """What stands for a name that is not there, and says so in our words when it is used."""
+    from jinja2 import StrictUndefined
+    from jinja2.utils import missing
+
+    class NotThere(StrictUndefined):
+        def __init__(
+            self, hint: Any = None, obj: Any = missing, name: Any = None, **more: Any
+        ) -> None:
+            if hint is None:
+                hint = _not_defined(name, ()) if obj is missing else _has_not(obj, name)
+            super().__init__(hint, obj, name, **more)
+
+    return NotThere
+
+
+def _not_defined(name: object, names: Collection[str]) -> str:
+    return f"{name!r} is not defined here{nearest(name, names)}"
+
+
+def _has_not(value: object, name: object) -> str:
+    """A value that a template looks into has nothing of this name."""
+    if isinstance(value, Mapping):
+        return f"there is no {name!r} here{nearest(name, value)}"
+    kind = "text" if isinstance(value, str) else value_words(value)
+    return f"there is no {name!r} in {kind}"
 
 
 def check(source: str, names: Collection[str]) -> None:
@@ -55,8 +86,10 @@ def check(source: str, names: Collection[str]) -> None:
         raise TemplateFault(_words(error)) from None
     except (RecursionError, SyntaxError, ValueError, OverflowError) as error:
         raise TemplateFault(f"no template: {error}") from None
+    if any(True for _ in meta.find_referenced_templates(tree)):
+        raise TemplateFault("no other file can be taken in here (include, import, extends)")
     for name in sorted(meta.find_undeclared_variables(tree) - set(names)):
-        raise TemplateFault(f"{name!r} is not defined here{nearest(name, names)}")
+        raise TemplateFault(_not_defined(name, names))
 
 
 def names_in(source: str) -> frozenset[str]:
@@ -101,4 +134,25 @@ def _compiled(source: str) -> Any:
 
 def _words(error: Any) -> str:
     line = getattr(error, "lineno", None)
-    return f"{error.message}" + (f" (line {line} of the template)" if line else "")
+    return _in_our_words(str(error.message)) + (f" (line {line} of the template)" if line else "")
+
+
+def _in_our_words(message: str) -> str:
+    """What Jinja has to say, where a person need not know Jinja to mend it."""
+    if found := _OPEN.search(message):
+        return f"{{% {found[1]} %}} is not closed: {{% end{found[1]} %}} is missing"
+    if found := _NO_FILTER.match(message):
+        kind, name = found[1], found[2]
+        known = _environment().filters if kind == "filter" else _environment().tests
+        return f"there is no {kind} {name!r}{_close(name, known)}"
+    if found := _NO_TAG.match(message):
+        return f"there is no tag {found[1]!r}"
+    if found := _UNSAFE.match(message):
+        return f"{found[1]!r} may not be used in a template"
+    return message if message.startswith(("'", "there is no")) else f"no template: {message}"
+
+
+def _close(name: str, known: Collection[str]) -> str:
+    """The nearest of many names; the others are Jinja's, and would say nothing."""
+    hint = nearest(name, known)
+    return hint if "did you mean" in hint else ""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import types
 import typing
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from enum import Enum
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 
 from batchdeck.core.batchfile.document import Document, Loc, Unquoted
-from batchdeck.core.batchfile.faults import nearest, shown
+from batchdeck.core.batchfile.faults import nearest, value_words
 
 _Shape = TypeVar("_Shape", bound=BaseModel)
 
@@ -36,9 +38,52 @@ def _note(document: Document, shape: type[BaseModel], error: Any, at: Loc) -> No
         known = _keys_at(shape, tuple(error["loc"])[:-1])
         document.fault(loc, f"unknown key{document.hint(loc[-1], known)}", at_key=True)
     elif kind == "missing":
-        document.fault(loc, "missing")
+        document.fault(loc, f"missing{_wanted(shape, tuple(error['loc']))}")
     else:
         document.fault(loc, _in_words(kind, error))
+
+
+def _wanted(shape: Any, steps: Sequence[Any]) -> str:
+    """What a key that is not there was to hold."""
+    field = _fields_at(shape, steps[:-1]).get(steps[-1])
+    if field is None:
+        return ""
+    words = field.description or _choices(field) or _KINDS.get(_plain_kind(field.annotation))
+    return f": expected {words}" if words else ""
+
+
+def _choices(field: FieldInfo) -> str:
+    kind = _plain_kind(field.annotation)
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return f"one of {', '.join(str(choice.value) for choice in kind)}"
+    pattern = next((found for one in field.metadata if (found := _pattern_of(one))), "")
+    return f"one of {', '.join(_alternatives(pattern))}" if pattern else ""
+
+
+def _pattern_of(metadata: Any) -> str:
+    pattern = getattr(metadata, "pattern", None)
+    return pattern if isinstance(pattern, str) else ""
+
+
+def _alternatives(pattern: str) -> list[str]:
+    return pattern.strip("^$()").split("|")
+
+
+def _plain_kind(annotation: Any) -> Any:
+    """What a value is to be, without its bounds and its members' kinds."""
+    part = next((part for part in _parts(annotation) if part is not type(None)), None)
+    return BaseModel if _is_block(part) else typing.get_origin(part) or part
+
+
+_KINDS: dict[Any, str] = {
+    str: "text",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    list: "a list",
+    dict: "keys with values",
+    BaseModel: "keys with values",
+}
 
 
 def _as_key(error: Any) -> str:
@@ -46,7 +91,7 @@ def _as_key(error: Any) -> str:
         return str(error["msg"])
     if error["type"] == "enum":
         return _no_choice(error)
-    return f"expected text, not {_what(error['input'])}"
+    return f"expected text, not {value_words(error['input'])}"
 
 
 def _in_words(kind: str, error: Any) -> str:
@@ -56,19 +101,23 @@ def _in_words(kind: str, error: Any) -> str:
         return _no_choice(error) if isinstance(error["input"], str) else _no_text(error)
     known = _WORDS.get(kind)
     if known is None:
-        return f"{_what(error['input'])}: {error['msg'][:1].lower()}{error['msg'][1:]}"
+        return f"{value_words(error['input'])}: {error['msg'][:1].lower()}{error['msg'][1:]}"
     return known(error)
 
 
 def _no_choice(error: Any) -> str:
     expected = str(error["ctx"]["expected"])
     choices = [word.strip("'") for word in expected.replace(" or ", ", ").split(", ")]
-    return f"{_what(error['input'])} is not one of {', '.join(choices)}" + _close(error, choices)
+    return f"{value_words(error['input'])} is not one of {', '.join(choices)}" + _close(
+        error, choices
+    )
 
 
 def _no_pattern(error: Any) -> str:
-    choices = error["ctx"]["pattern"].strip("^$()").split("|")
-    return f"{_what(error['input'])} is not one of {', '.join(choices)}" + _close(error, choices)
+    choices = _alternatives(error["ctx"]["pattern"])
+    return f"{value_words(error['input'])} is not one of {', '.join(choices)}" + _close(
+        error, choices
+    )
 
 
 def _close(error: Any, choices: list[str]) -> str:
@@ -79,12 +128,13 @@ def _close(error: Any, choices: list[str]) -> str:
 def _no_text(error: Any) -> str:
     value = error["input"]
     if isinstance(value, Unquoted | int | float):
-        return f"expected text, and {_what(value)} unquoted may be read as something else: quote it"
-    return f"expected text, not {_what(value)}"
+        words = value_words(value)
+        return f"expected text, and {words} unquoted may be read as something else: quote it"
+    return f"expected text, not {value_words(value)}"
 
 
 def _expected(words: str) -> Callable[[Any], str]:
-    return lambda error: f"expected {words}, not {_what(error['input'])}"
+    return lambda error: f"expected {words}, not {value_words(error['input'])}"
 
 
 _WORDS: dict[str, Callable[[Any], str]] = {
@@ -101,36 +151,30 @@ _WORDS: dict[str, Callable[[Any], str]] = {
     "model_attributes_type": _expected("keys with values"),
     "too_short": lambda error: "expected at least one item",
     "greater_than_equal": lambda error: (
-        f"{_what(error['input'])} is too small: expected at least {error['ctx']['ge']:g}"
+        f"{value_words(error['input'])} is too small: expected at least {error['ctx']['ge']:g}"
     ),
     "greater_than": lambda error: (
-        f"{_what(error['input'])} is too small: expected more than {error['ctx']['gt']:g}"
+        f"{value_words(error['input'])} is too small: expected more than {error['ctx']['gt']:g}"
     ),
     "less_than_equal": lambda error: (
-        f"{_what(error['input'])} is too large: expected at most {error['ctx']['le']:g}"
+        f"{value_words(error['input'])} is too large: expected at most {error['ctx']['le']:g}"
     ),
 }
 
 
-def _what(value: Any) -> str:
-    """A value as its file has it, or what kind of thing it is."""
-    if value is None:
-        return "nothing"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, list):
-        return "a list"
-    if isinstance(value, dict):
-        return "keys with values"
-    return repr(shown(value)) if isinstance(value, str) else shown(value)
-
-
 def _keys_at(shape: Any, steps: Iterable[Any]) -> list[str]:
     """The keys that a shape has at the end of a way into it."""
+    return list(_fields_at(shape, steps))
+
+
+def _fields_at(shape: Any, steps: Iterable[Any]) -> dict[str, FieldInfo]:
+    """The fields of the block at the end of a way into a shape, by their keys."""
     for step in steps:
         shape = _inner(shape, step)
     blocks = [part for part in _parts(shape) if _is_block(part)]
-    return [field.alias or name for block in blocks for name, field in block.model_fields.items()]
+    return {
+        field.alias or name: field for block in blocks for name, field in block.model_fields.items()
+    }
 
 
 def _inner(shape: Any, step: Any) -> Any:

@@ -152,6 +152,45 @@ def test_what_this_machine_lacks_is_a_warning_with_its_place_and_no_fault(
     assert "warning" not in invoke("check", file, code=0).out
 
 
+WRONG_SCREEN = """\
+ui:
+  theme: deck-drak
+  keymap: {halp: f1, help: x}
+  notifications: bel
+"""
+
+
+@pytest.mark.parametrize("command", ["check", "plan"])
+def test_what_the_screen_does_not_have_is_refused_with_its_place_and_the_nearest_name(
+    command: str, invoke: Invoke, space: Workspace
+) -> None:
+    file = space.batch(tasks=TWO_TASKS)
+    space.deck.mkdir(0o700)
+    config = space.deck / "config.yaml"
+    config.write_text(WRONG_SCREEN)
+    assert invoke(command, file, code=2).err.splitlines() == [
+        f"{config}:2:10: ui.theme: there is no theme 'deck-drak' (did you mean 'deck-dark'?)",
+        f"{config}:3:18: ui.keymap.halp: there is no action 'halp'; did you mean help?",
+        f"{config}:3:28: ui.keymap.help: x for help is already stop",
+        f"{config}:4:18: ui.notifications: 'bel' is not known (did you mean 'bell'?);"
+        " true and false are",
+    ]
+    config.write_text("ui: {theme: textual-light, keymap: {help: f1}, notifications: osc9}")
+    invoke(command, file, code=0)
+
+
+def test_a_value_of_the_wrong_kind_is_one_fault_in_plain_words(
+    invoke: Invoke, space: Workspace
+) -> None:
+    space.deck.mkdir(0o700)
+    (space.deck / "config.yaml").write_text("ui: {notifications: [1]}\ntracker: {token_env: T}\n")
+    told = invoke("check", space.batch(tasks=TWO_TASKS), code=2).err.splitlines()
+    assert [line.partition("config.yaml:")[2] for line in told] == [
+        "1:21: ui.notifications: expected true, false or a word, not a list",
+        "2:10: tracker.kind: missing: expected one of github, gitea",
+    ]
+
+
 # -- plan
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
-from batchdeck.core.batchfile.settings import Settings, read_settings
+from batchdeck.core.batchfile.settings import CheckUi, Settings, read_settings
 from batchdeck.core.errors import BatchdeckError
 from batchdeck.core.paths import DeckPaths, find_deck
 from batchdeck.core.text import clean_line
@@ -107,6 +107,10 @@ class Context:
     def settings(self) -> Settings:
         """The deck's configuration."""
         return read_settings(self.paths.root)
+
+    def settings_checked_by(self, check_ui: CheckUi) -> Settings:
+        """The same, with its `ui` block held against what the screen has."""
+        return read_settings(self.paths.root, check_ui=check_ui)
 
     def look(self) -> AbstractContextManager[Look]:
         return self.doors.look(self.paths)

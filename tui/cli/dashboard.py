@@ -7,7 +7,6 @@ import signal
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
-from pathlib import Path
 from shlex import quote
 
 import anyio
@@ -21,6 +20,7 @@ from batchdeck.core.port import Deck
 from batchdeck.tui.app import DeckApp
 from batchdeck.tui.cli.context import Context, Opening
 from batchdeck.tui.cli.crashing import report_crash
+from batchdeck.tui.cli.screen_check import user_themes
 from batchdeck.tui.leaving import How, Leave
 from batchdeck.tui.present.parting import parting_lines
 from batchdeck.tui.settings import Change, ScreenSettings, read_screen_settings
@@ -66,7 +66,7 @@ def _take_leave(lines: Sequence[str]) -> None:
 def screen_settings(context: Context) -> ScreenSettings:
     """What the configuration says about the screen."""
     found = read_screen_settings(
-        context.settings.ui, context.environment, user_themes=Path(user_themes())
+        context.settings.ui, context.environment, user_themes=user_themes()
     )
 
     def read(name: str, known: Agent | None, change: Change) -> Agent:
@@ -76,12 +76,6 @@ def screen_settings(context: Context) -> ScreenSettings:
         return read_changed(name, known, change, context.paths.root.parent, context.settings)
 
     return replace(found, read_agent=read)
-
-
-def user_themes() -> str:
-    import platformdirs
-
-    return str(platformdirs.user_config_path("batchdeck") / "themes")
 
 
 async def run_attached(context: Context, read_only: bool) -> int:

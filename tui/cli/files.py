@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 
 from batchdeck.core.batchfile.example import DEFAULT_PRESET, PRESETS, example
 from batchdeck.core.batchfile.reading import read_batch
+from batchdeck.core.batchfile.settings import CheckUi
 from batchdeck.core.batchfile.surroundings import missing_here
 from batchdeck.core.errors import BadInput, NotFound
 from batchdeck.core.model.foreach import foreach_from
@@ -42,19 +45,29 @@ def init(file: Path, preset: str) -> None:
     click.echo(f"{file} written. Next: batchdeck check {file}, then batchdeck run {file}")
 
 
-def read_for(context: Context, file: Path) -> BatchSpec:
+def read_for(context: Context, file: Path, check_ui: CheckUi | None = None) -> BatchSpec:
     """A batch file, read with the deck's configuration and the agents it knows.
+
+    `check_ui`: what holds the configuration's `ui` block against what the screen has; without it
+    the screen itself will say what it cannot use.
 
     Raises:
         BatchFileFaults: anything in it is wrong.
     """
-    settings = context.settings
+    settings = context.settings if check_ui is None else context.settings_checked_by(check_ui)
     spec = read_batch(file, config=settings, agents=known_agents(context))
     used = {task.agent for task in spec.tasks}
     if spec.foreach is not None:
         used |= {step.agent for step in foreach_from(spec.foreach).steps}
     configured = {name: agent for name, agent in settings.agents.items() if name in used}
     return replace(spec, agents={**configured, **spec.agents})
+
+
+def faults_of_ui(ui: Mapping[str, Any]) -> Iterable[tuple[tuple[str, ...], str]]:
+    """What of a `ui` block the screen does not have; loaded where a configuration has one."""
+    from batchdeck.tui.cli.screen_check import faults_of
+
+    return faults_of(ui)
 
 
 def known_agents(context: Context) -> tuple[str, ...]:
@@ -76,7 +89,7 @@ def check(context: Context, file: Path, as_json: bool) -> None:
     A program or a folder that is not there on this machine is a warning, and no fault.
     """
     try:
-        spec = read_for(context, file)
+        spec = read_for(context, file, faults_of_ui)
     except BadInput as error:
         if as_json:
             print_json({"ok": False, "error": error.code, "faults": error.message.splitlines()})

@@ -29,7 +29,7 @@ from batchdeck.core.text import counted
 from batchdeck.core.view import DeckView
 from batchdeck.tui.cli.approving import needs_approval
 from batchdeck.tui.cli.context import Context, print_json, print_rows
-from batchdeck.tui.cli.files import FILE, read_for, split_items
+from batchdeck.tui.cli.files import FILE, faults_of_ui, read_for, split_items
 from batchdeck.tui.cli.showing import json_option
 from batchdeck.tui.present.fitting import folder_words
 
@@ -40,7 +40,7 @@ from batchdeck.tui.present.fitting import folder_words
 @click.pass_obj
 def plan(context: Context, file: Path, as_json: bool) -> None:
     """Show what a batch file would do: groups, agents, every limit and where it comes from."""
-    spec = read_for(context, file)
+    spec = read_for(context, file, faults_of_ui)
     document = plan_document(context, file, spec)
     if as_json:
         print_json(document)

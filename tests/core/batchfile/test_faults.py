@@ -115,7 +115,7 @@ def test_where_a_file_cannot_be_read_on_that_is_its_one_fault(
 
 AGENTS = [
     ("{kind: comand, command: [x]}", "3:13: agents.a.kind: 'comand' is not one of command, openai"),
-    ("{command: [x]}", "3:6: agents.a.kind: missing"),
+    ("{command: [x]}", "3:6: agents.a.kind: missing: expected one of command, openai, acp, demo"),
     ("{kind: command}", "3:6: agents.a.command: missing: an agent of kind command needs it"),
     ("{kind: command, command: cat}", "3:31: agents.a.command: expected a list, not 'cat'"),
     ("{kind: command, command: []}", "3:31: agents.a.command: expected at least one item"),
@@ -170,7 +170,7 @@ AGENTS = [
     ("{kind: demo, script: {fail: 2}}", "3:34: agents.a.script.fail: 2 is too large"),
     ("{kind: demo, script: {seconds: [3, 1]}}", "3:37: agents.a.script.seconds: expected a number"),
     ("{kind: demo, script: {second: 1}}", "3:28: agents.a.script.second: unknown key (did you"),
-    ("{kind: demo, price: {input: 1}}", "3:26: agents.a.price.output: missing"),
+    ("{kind: demo, price: {input: 1}}", "3:26: agents.a.price.output: missing: expected a number"),
     ("{kind: demo, serial: yes}", "3:27: agents.a.serial: expected true or false, not yes"),
 ]
 
@@ -193,8 +193,8 @@ TASKS = [
     ("{id: 'a b', agent: coder, prompt: p}", "5:10: tasks[0].id: 'a b' is no id"),
     ("{id: '#1', agent: coder, prompt: p}", "5:10: tasks[0].id: '#1' is no id"),
     ("{id: '', agent: coder, prompt: p}", "5:10: tasks[0].id: '' is no id"),
-    ("{agent: coder, prompt: p}", "5:5: tasks[0].id: missing"),
-    ("{id: T1, prompt: p}", "5:5: tasks[0].agent: missing"),
+    ("{agent: coder, prompt: p}", "5:5: tasks[0].id: missing: expected text"),
+    ("{id: T1, prompt: p}", "5:5: tasks[0].agent: missing: expected the name of an agent"),
     ("{id: T1, agent: coder}", "5:5: tasks[0].prompt: missing: a task needs a prompt, or a title"),
     (
         "{id: T1, agent: codr, prompt: p}",

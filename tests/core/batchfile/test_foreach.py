@@ -171,9 +171,12 @@ def test_one_item_may_write_without_a_reducer(tmp_path: Path) -> None:
 
 
 FAULTS = [  # ¦ stands before what is wrong
-    (f"¦{{items: {TWO}}}", "foreach.steps: missing"),
+    (f"¦{{items: {TWO}}}", "foreach.steps: missing: expected a list"),
     (f"{{items: {TWO}, steps: ¦[]}}", "foreach.steps: expected at least one item"),
-    (f"¦{{steps: [{{{STEP}}}]}}", "foreach.items: missing"),
+    (
+        f"¦{{steps: [{{{STEP}}}]}}",
+        "foreach.items: missing: expected a list, {file: …} or {glob: …}",
+    ),
     (
         f"{{items: ¦x, steps: [{{{STEP}}}]}}",
         "foreach.items: expected a list, {file: …} or {glob: …}",
@@ -284,12 +287,12 @@ FAULTS = [  # ¦ stands before what is wrong
     ),
     (
         "{items: [{path: x}, {paht: y}], steps: [{id: one, agent: a, prompt: ¦'{{ item.path }}'}]}",
-        "foreach.steps[0].prompt: item 1: 'dict object' has no attribute 'path'",
+        "foreach.steps[0].prompt: item 1: there is no 'path' here (did you mean 'paht'?)",
     ),
     (
         f"{{items: [{{path: x}}, {{paht: y}}], steps: [{{{STEP}, keep: plan}},"
         " {id: two, agent: a, prompt: ¦'{{ plan.a | upper }}{{ item.path }}'}]}",
-        "foreach.steps[1].prompt: item 1: 'dict object' has no attribute 'path'",
+        "foreach.steps[1].prompt: item 1: there is no 'path' here (did you mean 'paht'?)",
     ),
     (
         f"{{items: [], steps: [{{{STEP}, conversation: ¦'{{{{ itm }}}}'}}]}}",
@@ -301,7 +304,7 @@ FAULTS = [  # ¦ stands before what is wrong
     ),
     (
         f"{{items: [{{z: x}}, {{y: x}}], steps: [{{{STEP}, conversation: ¦'{{{{ item.z }}}}'}}]}}",
-        "foreach.steps[0].conversation: item 1: 'dict object' has no attribute 'z'",
+        "foreach.steps[0].conversation: item 1: there is no 'z' here (there are: y)",
     ),
     (
         f"{{items: [1], steps: [{{{STEP}, conversation: log}},"

@@ -64,3 +64,29 @@ def test_a_template_reaches_nothing_outside(source: str) -> None:
 
 def test_what_is_filled_in_is_not_a_template_again() -> None:
     assert fill("{{ task }}", {"task": "{{ item }}"}) == "{{ item }}"
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("{{ item.pth }}", "there is no 'pth' here (did you mean 'path'?)"),
+        ("{{ item.path.nothing }}", "there is no 'nothing' in text"),
+        ("{{ task | lowr }}", "there is no filter 'lowr' (did you mean 'lower'?) (line 1"),
+        ("{% if task %}", "{% if %} is not closed: {% endif %} is missing (line 1"),
+        ("x\n{% nonsense %}", "there is no tag 'nonsense' (line 2"),
+        ("{{ task.__class__ }}", "'__class__' may not be used in a template"),
+        ("{{ task", "no template: "),
+    ],
+)
+def test_what_is_wrong_with_a_template_is_said_without_a_word_of_its_library(
+    source: str, words: str
+) -> None:
+    with pytest.raises(TemplateFault) as refused:
+        fill(source, NAMES)
+
+    assert str(refused.value).startswith(words)
+
+
+def test_another_file_is_refused_before_anything_is_filled_in() -> None:
+    with pytest.raises(TemplateFault, match="no other file can be taken in"):
+        check("{% include 'x' %}", NAMES)
