@@ -67,9 +67,9 @@ def choose_items(state: DeckState) -> list[tuple[list[int], list[int]]]:
 def _let_in(state: DeckState) -> Iterator[tuple[list[int], list[int]]]:
     """Lets those in that items at work wait behind."""
     in_front: Collection[int] = ()
-    if state.contended:
+    if state.lines.contended:
         lines = (items.in_line(state.turns) for items in state.foreaches.values())
-        in_front = in_the_way(chain.from_iterable(lines), state.first_of)
+        in_front = in_the_way(chain.from_iterable(lines), state.lines.first_of)
     for items in state.foreaches.values():
         yield items.let_in(() if items.standing.closed else in_front)
 

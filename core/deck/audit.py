@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from batchdeck.core.deck.scheduler import Scheduler
 from batchdeck.core.deck.state import DeckState
 from batchdeck.core.model.batch import BatchState
+from batchdeck.core.model.line import lines_of
 from batchdeck.core.model.task import ADMISSIBLE, Task
 from batchdeck.core.model.turn import DECIDES_TASK, ENDED, LIVE, Turn, TurnState
 from batchdeck.core.rules.folders import overlaps
@@ -90,7 +91,7 @@ def _order(state: DeckState, live: list[Turn]) -> Iterator[Violation]:
     """I4: never two at once of a task, a conversation or a target."""
     begun: dict[str, int] = {}
     for turn in live:
-        for name in state.sequence_names(turn):
+        for name in lines_of(turn):
             other = begun.setdefault(name, turn.id)
             if other != turn.id:
                 yield Violation("order", f"#{other} and #{turn.id} run at once in {name}", turn.id)

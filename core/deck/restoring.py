@@ -115,7 +115,7 @@ def only_limits_left(turn: Turn, state: DeckState, now_ms: int) -> bool:
         and not turn.blocked
         and turn.not_before_ms <= now_ms
         and f"turn:{turn.id}" not in state.holds
-        and state.first_in_order(turn)
+        and state.lines.may_begin(turn)
     )
 
 

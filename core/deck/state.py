@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -11,6 +10,7 @@ from typing import Any
 
 from batchdeck.core.agents.asking import Reply
 from batchdeck.core.deck.items import Items
+from batchdeck.core.deck.lines import Lines
 from batchdeck.core.deck.next_ids import NextIds
 from batchdeck.core.deck.tallying import Ends
 from batchdeck.core.difference import RowNews
@@ -25,10 +25,10 @@ from batchdeck.core.model.folder import Folder
 from batchdeck.core.model.hold import Hold
 from batchdeck.core.model.issue import TrackerStanding
 from batchdeck.core.model.limit import DEFAULT_AGENT_CAP, DEFAULT_GLOBAL_CAP, Limit
+from batchdeck.core.model.line import conversation_line
 from batchdeck.core.model.permission import Allowance
 from batchdeck.core.model.task import Status, Task
 from batchdeck.core.model.turn import DECIDES_TASK, ENDED, LIVE, Turn, TurnState, is_move
-from batchdeck.core.rules.items import lines_of
 from batchdeck.core.rules.quiescing import quiesced
 from batchdeck.core.rules.standing import limit_names
 from batchdeck.core.view import AgentTally, DeckView, IssueMove, ItemsStanding, Pulse, Spending
@@ -110,10 +110,7 @@ class DeckState:
     task_ids: dict[tuple[str, str], int] = field(default_factory=dict)
     children: dict[int, list[int]] = field(default_factory=dict)
     """Tasks that depend on a task."""
-    sequences: dict[str, list[int]] = field(default_factory=dict)
-    """Turns that have not ended, per target and conversation, in the order of receipt."""
-    occupied: dict[str, int] = field(default_factory=dict)
-    """Sequences of which a turn runs or waits, with how many do (one, or by force of a fault)."""
+    lines: Lines = field(init=False)
     ended: deque[int] = field(default_factory=deque)
     unfinished: dict[str, int] = field(default_factory=dict)
     """Per batch: its turns that have not ended and decide a task."""
@@ -122,14 +119,14 @@ class DeckState:
     """How often a queued turn's text was changed, by this process; never stored."""
     revision: int = 0
     kept_ended: int = KEPT_ENDED
-    _contended: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    _unsettled: set[str] = field(default_factory=set)
-    """Sequences that changed since `contended` was made."""
     _ends: Ends = field(default_factory=Ends)
     _published: dict[str, Any] = field(default_factory=dict)
     _stale: set[str] = field(default_factory=set)
     _turn_news: RowNews = field(default_factory=RowNews)
     _task_news: RowNews = field(default_factory=RowNews)
+
+    def __post_init__(self) -> None:
+        self.lines = Lines(self.turns)
 
     # -- changing rows
 
@@ -140,16 +137,16 @@ class DeckState:
             assert is_move(before.state, turn.state), f"#{turn.id}: {before.state} → {turn.state}"
             self._count(before, -1)
             if before.target != turn.target:
-                self._leave_sequences(before)
-                self._enter_sequences(turn)
+                self.lines.leave(before)
+                self.lines.enter(turn)
         elif turn.state not in ENDED:
-            self._enter_sequences(turn)
+            self.lines.enter(turn)
         self.turns[turn.id] = turn
         self._turn_news.touch(turn.id)
         self._count(turn, 1)
         if turn.state in ENDED and (before is None or before.state not in ENDED):
             if before is not None:
-                self._leave_sequences(turn)
+                self.lines.leave(turn)
             self._keep_recent(turn.id)
         if turn.batch in self.foreaches and turn.task is not None:
             task = self.tasks[turn.task]
@@ -166,10 +163,7 @@ class DeckState:
         if turn.batch is not None and turn.trigger in DECIDES_TASK:
             self.unfinished[turn.batch] = self.unfinished.get(turn.batch, 0) + step
         if state is not TurnState.QUEUED:
-            for sequence in self.sequence_names(turn):
-                self.occupied[sequence] = self.occupied.get(sequence, 0) + step
-                if not self.occupied[sequence]:
-                    del self.occupied[sequence]
+            self.lines.occupy(turn, step)
         if state is TurnState.WAITING:
             if step > 0:
                 self.waiting[turn.id] = None
@@ -198,81 +192,6 @@ class DeckState:
 
     def _asked_about(self, turn: int) -> bool:
         return any(ask.turn == turn for ask in self.asks.values())
-
-    def sequence_names(self, turn: Turn) -> tuple[str, ...]:
-        return lines_of(turn)
-
-    def _enter_sequences(self, turn: Turn) -> None:
-        for name in self.sequence_names(turn):
-            members = self.sequences.setdefault(name, [])
-            key = (turn.position, turn.id)
-            if members and self._order_of(members[-1]) > key:
-                members.insert(bisect_left(members, key, key=self._order_of), turn.id)
-            else:
-                members.append(turn.id)
-            if len(members) > 1:
-                self._note_contended(name)
-
-    def first_of(self, sequence: str) -> Turn | None:
-        """The turn that is first in a target's or conversation's order; None: there are no two."""
-        members = self.sequences.get(sequence, ())
-        return self.turns[members[0]] if len(members) > 1 else None
-
-    def _order_of(self, turn: int) -> tuple[int, int]:
-        return self.turns[turn].position, turn
-
-    def _note_contended(self, name: str) -> None:
-        """Of those with thousands of members, the tuple is made when somebody looks."""
-        self._unsettled.add(name)
-
-    @property
-    def contended(self) -> dict[str, tuple[int, ...]]:
-        """Sequences with more than one member, for views."""
-        for name in self._unsettled:
-            members = self.sequences.get(name, ())
-            if len(members) > 1:
-                self._contended[name] = tuple(members)
-            else:
-                self._contended.pop(name, None)
-        self._unsettled.clear()
-        return self._contended
-
-    def _leave_sequences(self, turn: Turn) -> None:
-        for name in self.sequence_names(turn):
-            members = self.sequences.get(name)
-            if members is None:
-                continue
-            if turn.id in members:
-                members.remove(turn.id)
-            if members or name in self._contended:
-                self._note_contended(name)
-            if not members:
-                del self.sequences[name]
-
-    def resort(self, turn: Turn) -> None:
-        """Notes that a turn got another position, within its target and conversation."""
-        for name in self.sequence_names(turn):
-            members = self.sequences.get(name)
-            if members is not None and len(members) > 1:
-                members.sort(key=self._order_of)
-                self._note_contended(name)
-
-    def first_in_order(self, turn: Turn) -> bool:
-        """Whether no turn of a queued turn's target or conversation is before it, or has begun."""
-        return all(
-            (members := self.sequences.get(name)) is None
-            or (members[0] == turn.id and name not in self.occupied)
-            for name in self.sequence_names(turn)
-        )
-
-    def next_in_order(self, turn: Turn) -> list[Turn]:
-        """The turns that are now first where `turn` (which has ended) was."""
-        heads = {
-            members[0]
-            for name in self.sequence_names(turn)
-            if (members := self.sequences.get(name))
-        }
-        return [self.turns[head] for head in sorted(heads)]
 
     def put_task(self, task: Task) -> Task | None:
         """Takes in a new or changed task, and returns what it was before."""
@@ -378,7 +297,7 @@ class DeckState:
             running_by=kept("running_by", self.running_by),
             queued_by=kept("queued_by", self.queued_by),
             live=tuple(self.live),
-            in_order=kept("in_order", self.contended),
+            in_order=kept("in_order", self.lines.contended),
             turns=kept("turns", self.turns),
             turn_news=self._turn_news.told,
             tasks=kept("tasks", self.tasks),
@@ -427,7 +346,7 @@ class DeckState:
 
     def open_turns(self, task: Task) -> list[Turn]:
         """The turns of a task that have not ended, messages about it included."""
-        members = self.sequences.get(f"conversation:{task.conversation}", ())
+        members = self.lines.members(conversation_line(task.conversation))
         found = [self.turns[member] for member in members]
         latest = None if task.shared is None else self.turns.get(task.turn or 0)
         if latest is not None and latest.state not in ENDED and latest not in found:

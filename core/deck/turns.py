@@ -11,6 +11,7 @@ from batchdeck.core.model.conversation import Role
 from batchdeck.core.model.evolving import evolve
 from batchdeck.core.model.folder import Folder
 from batchdeck.core.model.hold import Hold
+from batchdeck.core.model.line import lines_of
 from batchdeck.core.model.task import Status, Task
 from batchdeck.core.model.turn import DECIDES_TASK, Trigger, Turn, TurnState
 from batchdeck.core.store import changes as sql
@@ -131,8 +132,8 @@ def queue_for(
 
 def step_behind(work: Work, turn: Turn) -> None:
     """Of its target and conversation, the turn that is first is in the scheduler, and no other."""
-    for name in work.state.sequence_names(turn):
-        for member in work.state.sequences.get(name, ())[:2]:
+    for line in lines_of(turn):
+        for member in work.state.lines.members(line)[:2]:
             other = work.state.turns[member]
             if other.id != turn.id and other.state is TurnState.QUEUED:
                 work.refresh(other)
@@ -197,7 +198,7 @@ def drop_queued(work: Work, turn: Turn, error: str) -> None:
 
 def refresh_next(work: Work, turn: Turn) -> None:
     """Lets the scheduler know the turns that `turn`, now ended or put back, stood in the way of."""
-    for following in work.state.next_in_order(turn):
+    for following in work.state.lines.behind(turn):
         if following.state is TurnState.QUEUED:
             work.refresh(following)
 

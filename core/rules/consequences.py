@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from batchdeck.core.model.gate import Gate, Holder
+from batchdeck.core.model.line import conversation_line, target_line
 from batchdeck.core.model.turn import MESSAGE_PRIORITY, Trigger, Turn, TurnState
 from batchdeck.core.rules.gates import evaluate, passable, shut
 from batchdeck.core.rules.order import place
@@ -71,7 +72,7 @@ def _latest_of(view: DeckView, conversation: int | None) -> Turn | None:
 
 def would_wait(view: DeckView, turn: Turn, now_ms: int) -> BusyAnswer:
     """What a message (see `message_turn`) would wait for if it were sent now."""
-    return answer_for(with_sequences(view, turn), turn, now_ms)
+    return answer_for(with_lines(view, turn), turn, now_ms)
 
 
 def answer_for(view: DeckView, turn: Turn, now_ms: int) -> BusyAnswer:
@@ -96,16 +97,16 @@ def answer_for(view: DeckView, turn: Turn, now_ms: int) -> BusyAnswer:
     )
 
 
-def with_sequences(view: DeckView, turn: Turn) -> DeckView:
+def with_lines(view: DeckView, turn: Turn) -> DeckView:
     """The view with all turns of the message's target and conversation in order.
 
     A view keeps only those with more than one member; the message would be one more.
     """
-    names = {f"conversation:{turn.conversation}": "conversation"}
+    fields = {conversation_line(turn.conversation): "conversation"}
     if turn.target is not None:
-        names[f"target:{turn.target}"] = "target"
+        fields[target_line(turn.target)] = "target"
     in_order = dict(view.in_order)
-    for name, field in names.items():
+    for line, field in fields.items():
         wanted = getattr(turn, field)
         members = [
             other
@@ -113,5 +114,5 @@ def with_sequences(view: DeckView, turn: Turn) -> DeckView:
             if getattr(other, field) == wanted and other.ended_ms is None
         ]
         members.sort(key=lambda other: (other.position, other.id))
-        in_order[name] = tuple(other.id for other in members)
+        in_order[line] = tuple(other.id for other in members)
     return replace(view, in_order=in_order)

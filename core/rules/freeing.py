@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from batchdeck.core.model.gate import Gate, Holder
+from batchdeck.core.model.line import lines_of
 from batchdeck.core.model.turn import LIVE, Turn
-from batchdeck.core.rules.consequences import with_sequences
+from batchdeck.core.rules.consequences import with_lines
 from batchdeck.core.rules.gates import evaluate, shut
 from batchdeck.core.rules.standing import limit_names
 from batchdeck.core.view import DeckView
@@ -21,11 +22,10 @@ def without(view: DeckView, ended: Collection[int]) -> DeckView:
         if turn.state in LIVE:
             for name in limit_names(turn):
                 running_by[name] = running_by.get(name, 0) - 1
-    names = {f"conversation:{turn.conversation}" for turn in gone}
-    names |= {f"target:{turn.target}" for turn in gone if turn.target is not None}
+    lines = {line for turn in gone for line in lines_of(turn)}
     in_order = {
-        name: tuple(turn for turn in members if name not in names or turn not in ended)
-        for name, members in view.in_order.items()
+        line: tuple(turn for turn in members if line not in lines or turn not in ended)
+        for line, members in view.in_order.items()
     }
     return replace(
         view,
@@ -60,5 +60,5 @@ def frees_alone(turn: Turn, view: DeckView, gates: Iterable[Gate], now_ms: int) 
 
 def is_freed_by(turn: Turn, view: DeckView, ended: int, now_ms: int) -> bool:
     """Whether a queued turn, or a message, could start if that running turn ended."""
-    known = view if turn.id in view.turns else with_sequences(view, turn)
+    known = view if turn.id in view.turns else with_lines(view, turn)
     return not shut(evaluate(turn, without(known, {ended}), now_ms))

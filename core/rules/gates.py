@@ -15,6 +15,7 @@ from batchdeck.core.model.limit import (
     batch_limit,
     status_limit,
 )
+from batchdeck.core.model.line import conversation_line, target_line
 from batchdeck.core.model.turn import DECIDES_TASK, LIVE, Turn, TurnState
 from batchdeck.core.rules.budgets import budget_names, closes
 from batchdeck.core.rules.cooling import tried_by
@@ -180,9 +181,9 @@ def _unblocks(turn: Turn, standing: Standing) -> str:
     return f"when blocker {asked[0].id} is answered ({words}){more}"
 
 
-def _in_front(turn: Turn, standing: Standing, sequence: str) -> tuple[Turn, ...]:
-    """Turns of the sequence that have not ended and were received before, or have begun."""
-    members = standing.view.in_order.get(sequence, ())
+def _in_front(turn: Turn, standing: Standing, line: str) -> tuple[Turn, ...]:
+    """Turns of the line that have not ended and were received before, or have begun."""
+    members = standing.view.in_order.get(line, ())
     known = (standing.view.turns[member] for member in members if member != turn.id)
     mine = (turn.position, turn.id)
     return tuple(o for o in known if (o.position, o.id) < mine or o.state in _BEGUN)
@@ -191,9 +192,8 @@ def _in_front(turn: Turn, standing: Standing, sequence: str) -> tuple[Turn, ...]
 _BEGUN = LIVE | {TurnState.WAITING}
 
 
-def _in_sequence(turn: Turn, standing: Standing, name: GateName, key: str) -> Gate:
-    in_front = _in_front(turn, standing, f"{name}:{key}")
-    subject = key if name is GateName.TARGET else f"c{key}"
+def _in_line(turn: Turn, standing: Standing, name: GateName, line: str, subject: str) -> Gate:
+    in_front = _in_front(turn, standing, line)
     if not in_front:
         return Gate(name, True, subject=subject)
     last = in_front[-1]
@@ -210,13 +210,14 @@ def _in_sequence(turn: Turn, standing: Standing, name: GateName, key: str) -> Ga
 def _target(turn: Turn, standing: Standing, now_ms: int) -> Gate | None:
     if turn.target is None:
         return None
-    return _in_sequence(turn, standing, GateName.TARGET, turn.target)
+    return _in_line(turn, standing, GateName.TARGET, target_line(turn.target), turn.target)
 
 
 def _conversation(turn: Turn, standing: Standing, now_ms: int) -> Gate | None:
-    if f"conversation:{turn.conversation}" not in standing.view.in_order:
+    line = conversation_line(turn.conversation)
+    if line not in standing.view.in_order:
         return None
-    gate = _in_sequence(turn, standing, GateName.CONVERSATION, str(turn.conversation))
+    gate = _in_line(turn, standing, GateName.CONVERSATION, line, f"c{turn.conversation}")
     task = None if turn.task is None else standing.view.tasks.get(turn.task)
     if task is None or task.shared is None or turn.conversation == task.conversation:
         return gate

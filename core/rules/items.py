@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from enum import Enum, auto
 
+from batchdeck.core.model.line import lines_of
 from batchdeck.core.model.task import COMPLETED, Status, Task
 from batchdeck.core.model.turn import LIVE, Trigger, Turn, TurnState
 
@@ -77,14 +78,6 @@ def candidate(stage: Stage, index: int, turn: int) -> Candidate:
 def begins(one: Candidate) -> bool:
     """Whether it becomes outstanding by being chosen; one that returns has never ceased to be."""
     return one[0] > 0
-
-
-def lines_of(turn: Turn) -> tuple[str, ...]:
-    """The lines in which a turn has its place: each lets one turn work at a time, in order."""
-    conversation = f"conversation:{turn.conversation}"
-    if turn.target is None:
-        return (conversation,)
-    return (f"target:{turn.target}", conversation)
 
 
 def in_the_way(at_work: Iterable[Turn], first_of: Callable[[str], Turn | None]) -> dict[int, Turn]:

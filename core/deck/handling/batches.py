@@ -344,7 +344,7 @@ def _replan_turns(work: Work, task: Task, places: Places) -> None:
             title=task.title,
             depends_on=work.state.open_dependencies(task.depends_on),
         )
-        behind = work.state.next_in_order(turn)
+        behind = work.state.lines.behind(turn)
         work.requeue_changed(changed)
         step_behind(work, changed)
         for other in behind:

@@ -21,6 +21,7 @@ from batchdeck.core.errors import BadInput, NotFound, Refused
 from batchdeck.core.model.evolving import evolve
 from batchdeck.core.model.folder import Folder
 from batchdeck.core.model.gate import CAPACITY
+from batchdeck.core.model.line import conversation_line, lines_of
 from batchdeck.core.model.turn import DECIDES_TASK, Turn, TurnState
 from batchdeck.core.rules.consequences import answer_for
 from batchdeck.core.rules.gates import passable
@@ -63,7 +64,7 @@ def move(work: Work, command: MoveTurn) -> Receipt:
     for other in changed:
         work.scheduler.remove(other.id)
         work.put_turn(other)
-        work.state.resort(other)
+        work.state.lines.resort(other)
     for other in changed:
         work.refresh(other)
     moved = work.state.turns[turn.id]
@@ -77,8 +78,8 @@ def move(work: Work, command: MoveTurn) -> Receipt:
 def _in_line_elsewhere(work: Work, queue: Sequence[Turn]) -> list[Turn]:
     """Turns of other agents, or at work, that are in one line with turns of a queue."""
     state = work.state
-    names = {name for turn in queue for name in state.sequence_names(turn)}
-    members = {member for name in names for member in state.contended.get(name, ())}
+    names = {line for turn in queue for line in lines_of(turn)}
+    members = {member for line in names for member in state.lines.contended.get(line, ())}
     return [state.turns[member] for member in members.difference(turn.id for turn in queue)]
 
 
@@ -181,7 +182,7 @@ def retarget(work: Work, command: RetargetTurn, folder: Folder | None) -> Receip
         known = ", ".join(sorted(work.state.agents))
         raise NotFound(f"There is no agent {agent!r}. There are: {known}.")
     conversation = work.state.conversations[turn.conversation]
-    members = work.state.sequences.get(f"conversation:{conversation.id}", ())
+    members = work.state.lines.members(conversation_line(conversation.id))
     if conversation.called is not None:
         raise Refused(
             f"#{turn.id} is in conversation {conversation.called!r} of its batch, which is "

@@ -78,7 +78,7 @@ class _Random:
         turn = self.build.state.turns[self.dice.choice(live)]
         self.scheduler.release(turn)
         ended = self.build.change(turn, state=TurnState.SUCCEEDED, ended_ms=NOW)
-        for following in self.build.state.next_in_order(ended):
+        for following in self.build.state.lines.behind(ended):
             if following.state is TurnState.QUEUED:
                 self.refresh(following)
 
@@ -114,7 +114,7 @@ class _Random:
         self.scheduler.remove(turn.id)
         ended = replace(turn, state=TurnState.CANCELLED, ended_ms=NOW)
         self.build.state.put_turn(ended)
-        for following in self.build.state.next_in_order(ended):
+        for following in self.build.state.lines.behind(ended):
             if following.state is TurnState.QUEUED:
                 self.refresh(following)
 
