@@ -6,6 +6,7 @@ from typing import Any
 
 from batchdeck.core.agents.adapter import Outcome
 from batchdeck.core.deck.blocking import open_ask
+from batchdeck.core.deck.conversing import add_message, keep_session
 from batchdeck.core.deck.cooling import cool_down, note_end
 from batchdeck.core.deck.losing import decide_lost
 from batchdeck.core.deck.permitting import close_live
@@ -38,7 +39,7 @@ def ended(work: Work, turn_id: int, attempt: str, outcome: Outcome) -> None:
     close_live(work, turn)
     _record_attempt(work, turn, attempt, outcome)
     if outcome.session is not None:
-        work.keep_session(turn.conversation, outcome.session)
+        keep_session(work, turn.conversation, outcome.session)
     if turn.state is TurnState.STOPPING and outcome.state in _NO_END:
         outcome = evolve(outcome, state=TurnState.CANCELLED)  # it is gone, as it was meant to be
     note_end(work, turn, outcome)
@@ -111,7 +112,7 @@ def _wait_for_answer(work: Work, turn: Turn, outcome: Outcome) -> None:
     waiting = evolve(turn, state=TurnState.WAITING, exit_code=outcome.exit_code)
     work.put_turn(waiting)
     if outcome.text:
-        work.add_message(turn, Role.AGENT, outcome.text)
+        add_message(work, turn, Role.AGENT, outcome.text)
     ask = Ask(
         id=work.state.next.ask,
         turn=turn.id,
@@ -143,7 +144,7 @@ def finish(work: Work, turn: Turn, outcome: Outcome) -> Turn:
     )
     work.put_turn(final)
     if outcome.text:
-        work.add_message(final, Role.AGENT, outcome.text)
+        add_message(work, final, Role.AGENT, outcome.text)
     _after_end(work, final)
     return final
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from batchdeck.core.agents.adapter import Outcome
 from batchdeck.core.batchfile import templates
+from batchdeck.core.deck.conversing import hand_over, know_named
 from batchdeck.core.deck.items import Items, Left, NextWords
 from batchdeck.core.deck.turns import drop_queued, queue_for
 from batchdeck.core.deck.work import Work
@@ -158,9 +159,9 @@ def next_step(work: Work, turn: Turn, task: Task) -> None:
     row = (task.step, task.agent, task.title, task.target, task.folder, task.priority)
     work.changes.add(sql.ADVANCE_TASK, (*row, task.shared, task.id))
     if task.shared is None:
-        work.hand_over(task.conversation, task.agent)
+        hand_over(work, task.conversation, task.agent)
     else:
-        work.know_named(task.batch, task.shared, task.agent)
+        know_named(work, task.batch, task.shared, task.agent)
     following = queue_for(
         work,
         task,

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Sequence
 
 from batchdeck.core.deck.barrier import has_passed, is_refused
+from batchdeck.core.deck.conversing import repeat_step
 from batchdeck.core.deck.restoring import settled
 from batchdeck.core.deck.stepping import goes_on, next_step, place_of
 from batchdeck.core.deck.turns import drop_queued, queue_again, queue_for
@@ -78,7 +79,7 @@ def _set_back(work: Work, turn: Turn, task: Task) -> None:
 def _is_its_latest(work: Work, task: Task, turn: Turn) -> None:
     """What a task's new turn is told is what its step was told before."""
     if task.step or task.shared is not None:
-        work.repeat_step(turn)
+        repeat_step(work, turn)
     work.put_task(evolve(work.state.tasks[task.id], turn=turn.id))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from batchdeck.core.deck.conversing import add_message
 from batchdeck.core.deck.cooling import note_attempt
 from batchdeck.core.deck.restoring import keeps_back
 from batchdeck.core.deck.work import Work
@@ -65,7 +66,7 @@ def queue_turn(
     )
     work.put_turn(turn)
     if text is not None:
-        work.add_message(turn, Role.OPERATOR, text)
+        add_message(work, turn, Role.OPERATOR, text)
     work.emit("turn.queued", turn, trigger=trigger, position=turn.position)
     work.refresh(turn)
     if position is not None:

@@ -14,7 +14,6 @@ from batchdeck.core.deck.state import DeckState
 from batchdeck.core.model.ask import Ask
 from batchdeck.core.model.batch import Batch
 from batchdeck.core.model.blocker import Blocker, BlockerState
-from batchdeck.core.model.conversation import Conversation, Role
 from batchdeck.core.model.evolving import evolve
 from batchdeck.core.model.folder import Folder
 from batchdeck.core.model.task import COMPLETED, Because, Status, Task
@@ -234,60 +233,6 @@ class Work:
         self.state.touch("issue_moves")
         row = (task.id, event, str(task.status), task.updated_ms)
         self.changes.add(sql.SAVE_ISSUE_MOVE, row)
-
-    def new_conversation(
-        self,
-        agent: str,
-        task: int | None,
-        title: str,
-        batch: str | None = None,
-        called: str | None = None,
-    ) -> Conversation:
-        row_id = self.state.next.conversation
-        self.state.next.conversation += 1
-        found = Conversation(row_id, agent, task, None, title, batch, called)
-        self.state.know_conversation(found)
-        row = (row_id, agent, task, None, title, batch, called, self.now_ms)
-        self.changes.add(sql.INSERT_CONVERSATION, row)
-        return found
-
-    def know_named(self, batch: str, called: str | None, agent: str) -> None:
-        """Makes the conversation of a batch that has this name, the first time it is named."""
-        if called is None:
-            return
-        known = self.state.named.get((batch, called))
-        if known is None:
-            self.new_conversation(agent, None, called, batch, called)
-        else:
-            self.hand_over(known, agent)
-
-    def hand_over(self, conversation: int, agent: str) -> None:
-        """Lets another agent go on in a conversation; it does not know the session of the one
-        before."""
-        found = self.state.conversations[conversation]
-        if found.agent != agent:
-            self.state.conversations[conversation] = evolve(found, agent=agent, session=None)
-            self.changes.add(sql.HAND_OVER, (agent, conversation))
-
-    def repeat_step(self, turn: Turn) -> None:
-        """Gives a turn that tries an item's later step again the words of that step."""
-        row_id = self.state.next.message
-        self.state.next.message += 1
-        row = (row_id, turn.id, self.now_ms, turn.conversation, turn.task)
-        self.changes.add(sql.REPEAT_STEP, row)
-
-    def keep_session(self, conversation: int, session: str) -> None:
-        """Remembers the program's own id of a conversation."""
-        found = self.state.conversations[conversation]
-        if found.session != session:
-            self.state.conversations[conversation] = evolve(found, session=session)
-            self.changes.add(sql.SAVE_SESSION, (session, conversation))
-
-    def add_message(self, turn: Turn, role: Role, text: str) -> None:
-        row_id = self.state.next.message
-        self.state.next.message += 1
-        row = (row_id, turn.conversation, turn.id, role, text, self.now_ms)
-        self.changes.add(sql.INSERT_MESSAGE, row)
 
     def know_folder(self, folder: Folder) -> None:
         """Gives a folder its row, with all that is above it, the first time it is seen."""

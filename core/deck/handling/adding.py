@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Mapping
 
 from batchdeck.core.commands import AddTask, Receipt
+from batchdeck.core.deck.conversing import know_named, new_conversation
 from batchdeck.core.deck.handling.receiving import note_delivery, received
 from batchdeck.core.deck.tasks import begin_task, fail_with
 from batchdeck.core.deck.turns import drop_queued, queue_for
@@ -41,8 +42,8 @@ def add_row(work: Work, batch: str, wanted: TaskSpec, position: int) -> Task:
     """A task's row with its conversation; its id is reserved, and it has no turn yet."""
     state = work.state
     row_id = state.task_ids[batch, wanted.key]
-    conversation = work.new_conversation(wanted.agent, row_id, wanted.title)
-    work.know_named(batch, wanted.conversation, wanted.agent)
+    conversation = new_conversation(work, wanted.agent, row_id, wanted.title)
+    know_named(work, batch, wanted.conversation, wanted.agent)
     task = Task(
         id=row_id,
         key=wanted.key,

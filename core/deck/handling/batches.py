@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from batchdeck.core.commands import AddBatch, Receipt, ResumeBatch
+from batchdeck.core.deck.conversing import hand_over, know_named
 from batchdeck.core.deck.handling.adding import (
     Places,
     fingerprint,
@@ -256,8 +257,8 @@ def _replan(work: Work, spec: BatchSpec, wanted: TaskSpec, places: Places) -> No
     task = work.state.tasks[work.state.task_ids[spec.name, wanted.key]]
     for turn in queued_turns(work, task):
         work.scheduler.remove(turn.id)
-    work.hand_over(task.conversation, wanted.agent)
-    work.know_named(spec.name, wanted.conversation, wanted.agent)
+    hand_over(work, task.conversation, wanted.agent)
+    know_named(work, spec.name, wanted.conversation, wanted.agent)
     queued = queued_turns(work, task)
     is_elsewhere = task.shared is not None or wanted.conversation is not None
     needs = tuple(work.state.task_ids[spec.name, key] for key in wanted.depends_on)

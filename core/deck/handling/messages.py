@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from batchdeck.core.commands import OnBusy, Receipt, Send
+from batchdeck.core.deck.conversing import new_conversation
 from batchdeck.core.deck.handling.finding import find_task, need_agent
 from batchdeck.core.deck.handling.receiving import note_delivery, received
 from batchdeck.core.deck.outcomes import stop_turn
@@ -181,7 +182,7 @@ def _store(
     title = one_line(command.text, 120)
     conversation = addressee.conversation
     if conversation is None:
-        conversation = work.new_conversation(addressee.agent, None, title)
+        conversation = new_conversation(work, addressee.agent, None, title)
     turn = queue_turn(
         work,
         agent=addressee.agent,
