@@ -50,7 +50,7 @@ class Findings:
         if self.out_of_order:
             words += f", out of order {len(self.out_of_order)}"
         if self.broken:
-            words += f", broken {len(self.broken)} ({self.broken[0]})"
+            words += f", broken {len(self.broken)} ({'; '.join(self.broken)})"
         return words
 
 
