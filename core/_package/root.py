@@ -117,7 +117,7 @@ class _Root:
             synchronous=settings.synchronous,
             max_parallel_cap=settings.max_parallel_cap,
             parallelism_limit_cap=settings.parallelism_limit_cap,
-            attention_limit=None if settings.attention is None else settings.attention.value,
+            attention_limit=settings.attention,
             environment=self._environment,
             agents=tuple(settings.agents.values()),
             configuration=files,

@@ -66,6 +66,8 @@ class _Layer:
 class _Source:
     path: Path
     base: Path
+    origin: str
+    """As the numbers that come from it name it: two files may be called the same."""
     is_guide: bool = False
     in_deck: bool = False
 
@@ -86,15 +88,20 @@ class _Source:
                 document.fault(("ui", *way), words)
         document.raise_faults()
         if block is not None:
-            yield _Layer(self.path.name, block, self.base)
+            yield _Layer(self.origin, block, self.base)
 
 
 def _sources(deck: Path, user: Path) -> Iterator[_Source]:
     beside = deck.parent
-    yield _Source(deck / CONFIG, base=beside, in_deck=True)
+    yield _Source(deck / CONFIG, base=beside, origin=f"{deck.name}/{CONFIG}", in_deck=True)
     for name in GUIDES:
-        yield _Source(beside / name, base=beside, is_guide=True)
-    yield _Source(user, base=user.parent)
+        yield _Source(beside / name, base=beside, origin=name, is_guide=True)
+    yield _Source(user, base=user.parent, origin=_from_home(user))
+
+
+def _from_home(path: Path) -> str:
+    home = Path.home()
+    return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
 
 
 def _refuse_programs_of_others(document: Document, path: Path) -> None:

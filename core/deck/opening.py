@@ -7,7 +7,7 @@ import logging
 import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import anyio
@@ -256,8 +256,9 @@ def _first_rows(state: DeckState, options: DeckOptions, now_ms: int) -> Changes:
         changes.add(SAVE_LIMIT, row)
     attention = options.attention_limit
     if attention is not None and ATTENTION not in state.limits:
-        state.limits[ATTENTION] = Limit(ATTENTION, attention, origin="config.yaml")
-        changes.add(SAVE_LIMIT, (ATTENTION, attention, attention, "", now_ms, "config.yaml", 0))
+        state.limits[ATTENTION] = replace(attention, explicit=False)
+        number, origin = attention.value, attention.origin
+        changes.add(SAVE_LIMIT, (ATTENTION, number, number, "", now_ms, origin, 0))
     caps = {
         "max_parallel": options.max_parallel_cap,
         "parallelism": options.parallelism_limit_cap,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from batchdeck.core.model.agent import Agent
-from batchdeck.core.model.limit import DEFAULT_AGENT_CAP, DEFAULT_GLOBAL_CAP
+from batchdeck.core.model.limit import DEFAULT_AGENT_CAP, DEFAULT_GLOBAL_CAP, Limit
 
 
 class Configuration(Protocol):
@@ -34,7 +34,7 @@ class DeckOptions:
     """`full`: a commit survives a power cut. `normal`: it survives only the process."""
     max_parallel_cap: int = DEFAULT_GLOBAL_CAP
     parallelism_limit_cap: int = DEFAULT_AGENT_CAP
-    attention_limit: int | None = None
+    attention_limit: Limit | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
     """The process's environment, copied before any screen was built."""
     agents: tuple[Agent, ...] = ()

@@ -60,17 +60,17 @@ def test_everything_that_a_configuration_may_hold_is_read(project: Path) -> None
 
     found = settings(project)
 
-    assert found.max_parallel == Limit("global", 6, origin="config.yaml", explicit=True)
+    assert found.max_parallel == Limit("global", 6, origin=".batchdeck/config.yaml", explicit=True)
     assert found.by_status[Status.READY].value == 3
     assert found.agents["coder"].command == (f"{project}/./run",)
     assert found.agents["coder"].folder == "docs"
     assert dict(found.folders) == {"docs": f"{project}/docs/here", "abroad": "/srv"}
     assert (found.reconciliation_interval_seconds, found.reconciliation_origin) == (
         12,
-        "config.yaml",
+        ".batchdeck/config.yaml",
     )
     assert (found.max_parallel_cap, found.parallelism_limit_cap) == (64, 20)
-    assert found.attention == Limit("attention", 5, origin="config.yaml", explicit=True)
+    assert found.attention == Limit("attention", 5, origin=".batchdeck/config.yaml", explicit=True)
     assert found.synchronous == "normal"
     assert found.retention == {"days": 7, "runs": 100, "megabytes": 50}
     assert found.tracker is not None
@@ -86,13 +86,14 @@ def test_the_deck_beats_the_guides_which_beat_the_user(project: Path) -> None:
 
     found = settings(project)
 
+    theirs = str(project.parent / "user" / "config.yaml")
     assert {status: (limit.value, limit.origin) for status, limit in found.by_status.items()} == {
-        Status.READY: (1, "config.yaml"),
+        Status.READY: (1, ".batchdeck/config.yaml"),
         Status.BLOCKED: (2, "AGENTS.md"),
         Status.FAILED: (3, "CODEFRAME.md"),
-        Status.DONE: (4, "config.yaml"),
+        Status.DONE: (4, theirs),
     }
-    assert found.max_parallel == Limit("global", 9, origin="config.yaml", explicit=True)
+    assert found.max_parallel == Limit("global", 9, origin=theirs, explicit=True)
 
 
 def test_the_users_agents_and_looks_are_there_unless_the_deck_has_its_own(project: Path) -> None:
@@ -207,4 +208,6 @@ def test_programs_and_trackers_of_a_repositorys_own_configuration_are_not_taken(
     with pytest.raises(BatchFileFaults, match="not taken from this file: it is tracked by git"):
         settings(project)
     deck(project, "batch: {max_parallel: 6}\n")
-    assert settings(project).max_parallel == Limit("global", 6, origin="config.yaml", explicit=True)
+    assert settings(project).max_parallel == Limit(
+        "global", 6, origin=".batchdeck/config.yaml", explicit=True
+    )
