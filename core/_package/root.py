@@ -5,9 +5,10 @@ from __future__ import annotations
 import gc
 import logging
 import os
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -87,6 +88,16 @@ def _protocol_agent(executor: Any) -> Any:
     return AcpAgent(executor)
 
 
+@contextmanager
+def _place(paths: DeckPaths, opening: Opening) -> Iterator[DeckPaths]:
+    """Where the deck is opened: in its own folder, or to rehearse, in one that goes afterwards."""
+    if not opening.rehearse:
+        yield paths
+        return
+    with TemporaryDirectory(prefix="batchdeck-") as folder:
+        yield DeckPaths(Path(folder) / paths.root.name)
+
+
 class _Root:
     """Opens decks with the environment as it was when the process began."""
 
@@ -142,9 +153,10 @@ class _Root:
         clock = SystemClock()
         tracker = trackers(settings.tracker, self._environment, clock)
         try:
-            async with open_deck(paths, options, adapters, clock, prepare, tracker) as deck:
-                gc.freeze()  # what was loaded stays: it need not be looked through again and again
-                yield deck
+            with _place(paths, opening) as place:
+                async with open_deck(place, options, adapters, clock, prepare, tracker) as deck:
+                    gc.freeze()  # what was loaded stays: it need not be looked through ever again
+                    yield deck
         finally:
             with anyio.CancelScope(shield=True):
                 await chat.close()

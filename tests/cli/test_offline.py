@@ -299,3 +299,38 @@ def test_the_deck_may_be_named_behind_every_command(invoke: Invoke, tmp_path: Pa
     for command in ("queue list", "task show T1", "agent remove nobody", "ask list"):
         answer = invoke(*command.split(), "--deck", deck, cwd=tmp_path)
         assert "No such option" not in answer.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["resume", "--headless"],
+        ["run", "--all-ready", "--headless"],
+        ["release"],
+        ["limit", "agent:coder=3"],
+        ["limit", "global=99"],
+        ["hold", "agent:coder"],
+        ["task", "add", "coder", "do it"],
+        ["send", "coder", "hi", "--on-busy", "queue"],
+    ],
+    ids=" ".join,
+)
+def test_what_is_refused_where_there_is_no_deck_makes_none(
+    arguments: list[str], tmp_path: Path, invoke: Invoke
+) -> None:
+    refused = invoke(*arguments, code=2, cwd=tmp_path)
+    assert len(refused.err.splitlines()) == 1
+    assert not (tmp_path / ".batchdeck").exists()
+
+
+def test_what_can_be_done_where_there_is_no_deck_makes_one(tmp_path: Path, invoke: Invoke) -> None:
+    assert "global 4 → 3" in invoke("limit", "global=3", code=0, cwd=tmp_path).out
+    assert invoke("status", "--json", code=0, cwd=tmp_path).json["limit"] == 3
+
+
+@pytest.mark.parametrize("prompt", ["", " \n"])
+def test_a_task_without_a_word_to_its_agent_is_refused(prompt: str, invoke: Invoke) -> None:
+    before = len(invoke("tasks", "--json").json)
+    said = invoke("task", "add", "coder", prompt, "--title", "a title", code=2)
+    assert said.err == "The prompt of n1 is empty: say what is to be done.\n"
+    assert len(invoke("tasks", "--json").json) == before

@@ -31,8 +31,8 @@ def test_everything_else_is_let_pass() -> None:
     "command",
     [
         Send(to="a", text="caf\udce9", on_busy=OnBusy.QUEUE),
-        AddTask(task=TaskSpec("X", "a", priority=2**70)),
-        AddTask(task=TaskSpec("X", "a", depends_on=("caf\udce9",))),
+        AddTask(task=TaskSpec("X", "a", prompt="x", priority=2**70)),
+        AddTask(task=TaskSpec("X", "a", prompt="x", depends_on=("caf\udce9",))),
         MergeTurns(turns=(1, 2**70)),
     ],
 )
@@ -42,4 +42,4 @@ async def test_the_engine_refuses_them_and_goes_on(tmp_path: Path, command: Comm
         receipt = await here.deck.submit(command)
         assert (receipt.accepted, receipt.error) == (False, "bad_input")
         assert here.view.fault is None
-        assert (await here.deck.submit(AddTask(task=TaskSpec("Y", "a")))).accepted
+        assert (await here.deck.submit(AddTask(task=TaskSpec("Y", "a", prompt="x")))).accepted

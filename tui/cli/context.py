@@ -52,6 +52,8 @@ class Opening:
     """How a command wants its deck opened."""
 
     dispatch: bool = True
+    rehearse: bool = False
+    """In a folder that goes afterwards, as if there were no deck yet."""
     admit: bool = True
     """False: nothing starts before the first command is carried out."""
     hold_after_unclean_stop: bool = False
@@ -114,6 +116,14 @@ class Context:
 
     def look(self) -> AbstractContextManager[Look]:
         return self.doors.look(self.paths)
+
+    def need_deck(self) -> None:
+        """
+        Raises:
+            NotFound: there is none; what was asked for is about one that is.
+        """
+        with self.look():
+            pass
 
     def submit(self, command: Command, *, offline: bool) -> tuple[int, dict[str, Any]]:
         """Has a command carried out by whoever holds the deck; exit code and document.

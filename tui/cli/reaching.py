@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -11,7 +12,7 @@ from batchdeck.core.control.wire import receipt_document
 from batchdeck.core.errors import DeckHeld, NoSupervisor
 
 if TYPE_CHECKING:
-    from batchdeck.tui.cli.context import Context
+    from batchdeck.tui.cli.context import Context, Opening
 
 
 def submit(context: Context, command: Command, *, offline: bool) -> tuple[int, dict[str, Any]]:
@@ -45,7 +46,17 @@ def _over_the_socket(context: Context, command: Command) -> tuple[int, dict[str,
 
 
 async def _here(context: Context, command: Command) -> Receipt:
+    """What a command comes to; of one that is refused, no deck is left that was not there."""
     from batchdeck.tui.cli.context import Opening
 
-    async with context.doors.open_deck(context.paths, Opening(dispatch=False)) as deck:
+    opening = Opening(dispatch=False)
+    if not context.paths.database.exists():
+        receipt = await _carried_out(context, command, replace(opening, rehearse=True))
+        if not receipt.accepted:
+            return receipt
+    return await _carried_out(context, command, opening)
+
+
+async def _carried_out(context: Context, command: Command, opening: Opening) -> Receipt:
+    async with context.doors.open_deck(context.paths, opening) as deck:
         return await deck.submit(command)

@@ -72,6 +72,7 @@ def run(
         raise BadInput("Give a batch file, or --all-ready.")
     command: Command
     if file is None:
+        context.need_deck()
         command = GatherReady(by=who(context))
     else:
         spec = _read(context, file, trust)
@@ -163,6 +164,7 @@ def resume(
     as_json: bool,
 ) -> None:
     """Take up what is unfinished, of one batch or of all."""
+    context.need_deck()
     command = ResumeBatch(batch=batch, by=who(context))
     opening = Opening(
         hold_after_unclean_stop=not auto_resume,

@@ -129,7 +129,7 @@ def add_task(work: Work, command: AddTask, places: Places, earlier: Turn | None)
 
     Raises:
         NotFound: no such agent, batch or task to depend on.
-        BadInput: the id is taken, or is none; its issue is none.
+        BadInput: the id is taken, or is none; its prompt is empty; its issue is none.
         Refused: the delivery id was that of a message.
     """
     earlier = received(work, command.delivery_id, earlier)
@@ -180,6 +180,8 @@ def _checked(work: Work, command: AddTask, batch: str) -> TaskSpec:
             raise NotFound(f"There is no task {key!r} in {batch} to depend on.")
     if (batch, wanted.key) in state.task_ids:
         raise BadInput(f"{batch} has a task {wanted.key!r} already.")
+    if not wanted.prompt.strip():
+        raise BadInput(f"The prompt of {wanted.key} is empty: say what is to be done.")
     return wanted
 
 

@@ -47,7 +47,7 @@ async def test_a_task_without_a_batch_lives_in_the_inbox(tmp_path: Path) -> None
         assert here.puppets.assignments[receipt.turn].prompt == "do it"
         await here.end(receipt.turn)
         assert here.view.batches["inbox"].state is BatchState.COMPLETED
-        again = await here.deck.submit(AddTask(task=TaskSpec("n2", "a")))
+        again = await here.deck.submit(AddTask(task=TaskSpec("n2", "a", prompt="x")))
         assert again.accepted
         assert here.view.batches["inbox"].state is BatchState.RUNNING
 
@@ -55,7 +55,7 @@ async def test_a_task_without_a_batch_lives_in_the_inbox(tmp_path: Path) -> None
 async def test_an_unauthorised_task_waits_until_it_is_released(tmp_path: Path) -> None:
     async with bench(tmp_path) as here:
         await here.deck.submit(DefineAgent(agent=demo_agent("a", 1)))
-        command = AddTask(task=TaskSpec("n1", "a"), unauthorised=True, delivery_id="d1")
+        command = AddTask(task=TaskSpec("n1", "a", prompt="x"), unauthorised=True, delivery_id="d1")
         receipt = await here.deck.submit(command)
         assert here.view.running == 0
         again = await here.deck.submit(replace(command, id="other"))
@@ -88,7 +88,7 @@ async def test_queued_turns_take_an_edited_definition_and_running_ones_keep_thei
     async with bench(tmp_path) as here:
         await here.deck.submit(DefineAgent(agent=demo_agent("a", 1)))
         for key in ("n1", "n2"):
-            await here.deck.submit(AddTask(task=TaskSpec(key, "a")))
+            await here.deck.submit(AddTask(task=TaskSpec(key, "a", prompt="x")))
         await here.puppets.until_begun(1)
         edited = replace(demo_agent("a", 2), timeout_seconds=9.0)
         receipt = await here.deck.submit(DefineAgent(agent=edited, create=False))
@@ -101,7 +101,7 @@ async def test_queued_turns_take_an_edited_definition_and_running_ones_keep_thei
 async def test_an_agent_with_work_left_is_not_removed(tmp_path: Path) -> None:
     async with bench(tmp_path) as here:
         await here.deck.submit(DefineAgent(agent=demo_agent("a", 1)))
-        await here.deck.submit(AddTask(task=TaskSpec("n1", "a")))
+        await here.deck.submit(AddTask(task=TaskSpec("n1", "a", prompt="x")))
         assert not (await here.deck.submit(RemoveAgent(name="a"))).accepted
         await here.end(1)
         assert (await here.deck.submit(RemoveAgent(name="a"))).accepted
@@ -113,7 +113,7 @@ async def test_an_agent_with_work_left_is_not_removed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        AddTask(task=TaskSpec("n1", "a", depends_on=("x",)), batch="b"),
+        AddTask(task=TaskSpec("n1", "a", prompt="x", depends_on=("x",)), batch="b"),
         DefineAgent(agent=replace(demo_agent("a", None), env={"A": "b"}, command=("x", "y"))),
     ],
     ids=["task", "agent"],
@@ -162,7 +162,7 @@ async def test_what_waits_works_where_its_agent_does_from_now_on(tmp_path: Path)
 async def test_a_task_that_no_command_could_name_is_refused(tmp_path: Path, key: str) -> None:
     async with bench(tmp_path) as here:
         await here.add(batch_spec("b", [TaskSpec("T1", "a")], [demo_agent("a", 1)]))
-        refused = await here.deck.submit(AddTask(task=TaskSpec(key, "a")))
+        refused = await here.deck.submit(AddTask(task=TaskSpec(key, "a", prompt="x")))
         assert "cannot be a task's id" in refused.message
 
 
@@ -190,7 +190,7 @@ async def test_one_that_comes_back_works_in_its_own_folder(
     async with bench(tmp_path) as here:
         await here.add(batch_spec("b", [TaskSpec("T1", "a")], [demo_agent("a", 5)]))
         await here.end(1, TurnState.FAILED)
-        below = TaskSpec("T2", "a", depends_on=("T1",), folder=str(tmp_path))
+        below = TaskSpec("T2", "a", prompt="x", depends_on=("T1",), folder=str(tmp_path))
         await here.deck.submit(AddTask(task=below, batch="b", delivery_id=delivery))
         again = await here.deck.submit(RetryTask(task="T1"))
         await here.end(again.turn)

@@ -55,9 +55,13 @@ async def test_a_delivery_is_one_turn_whichever_door_it_comes_by(tmp_path: Path)
     async with bench(tmp_path) as here:
         await deck_of(here, agent_limit=0)
         first = await here.deck.submit(sent("one", "d1"))
-        refused = await here.deck.submit(AddTask(task=TaskSpec("n1", "a"), delivery_id="d1"))
+        refused = await here.deck.submit(
+            AddTask(task=TaskSpec("n1", "a", prompt="x"), delivery_id="d1")
+        )
         assert (refused.accepted, refused.error) == (False, "delivered")
-        added = await here.deck.submit(AddTask(task=TaskSpec("n2", "a"), delivery_id="d2"))
+        added = await here.deck.submit(
+            AddTask(task=TaskSpec("n2", "a", prompt="x"), delivery_id="d2")
+        )
         assert (await here.deck.submit(sent("two", "d2"))).turn == added.turn
         assert list(here.view.turns) == [first.turn, added.turn]
 
@@ -66,8 +70,12 @@ async def test_a_delivery_is_one_turn_whichever_door_it_comes_by(tmp_path: Path)
 async def test_a_delivered_task_that_never_gets_a_turn_is_known_again_too(
     tmp_path: Path, restart: bool
 ) -> None:
-    delivered = AddTask(task=TaskSpec("n1", "a", depends_on=("T1",)), batch="b", delivery_id="d1")
-    again = AddTask(task=TaskSpec("n2", "a", depends_on=("T1",)), batch="b", delivery_id="d1")
+    delivered = AddTask(
+        task=TaskSpec("n1", "a", prompt="x", depends_on=("T1",)), batch="b", delivery_id="d1"
+    )
+    again = AddTask(
+        task=TaskSpec("n2", "a", prompt="x", depends_on=("T1",)), batch="b", delivery_id="d1"
+    )
     async with bench(tmp_path) as here:
         await deck_of(here, TaskSpec("T1", "a"))
         await here.end(1, TurnState.FAILED)
@@ -114,10 +122,10 @@ async def test_an_unauthorised_turn_that_is_deleted_lets_its_target_go_on(tmp_pa
 async def test_messages_and_tasks_of_a_target_are_one_line(tmp_path: Path) -> None:
     async with bench(tmp_path) as here:
         await deck_of(here)
-        one = AddTask(task=TaskSpec("n1", "a", target="x"), unauthorised=True)
+        one = AddTask(task=TaskSpec("n1", "a", prompt="x", target="x"), unauthorised=True)
         first = await here.deck.submit(one)
         second = await here.deck.submit(sent("2", target="x", priority=1000))
-        third = await here.deck.submit(AddTask(task=TaskSpec("n3", "a", target="x")))
+        third = await here.deck.submit(AddTask(task=TaskSpec("n3", "a", prompt="x", target="x")))
         assert here.view.running == 0
         await here.deck.submit(ReleaseHold(what=f"#{first.turn}"))
         for turn in (first.turn, second.turn, third.turn):

@@ -224,7 +224,7 @@ async def test_what_would_change_it_meanwhile_is_refused(tmp_path: Path, adding:
         group.start_soon(here.add, spec(tmp_path, MANY))
         await adding.until_kept()
         again = await here.deck.submit(AddBatch(spec=spec(tmp_path, 2)))
-        one = await here.deck.submit(AddTask(task=TaskSpec("T1", "c"), batch="b"))
+        one = await here.deck.submit(AddTask(task=TaskSpec("T1", "c", prompt="x"), batch="b"))
         assert (again.message, one.message) == (words, words)
         await here.deck.submit(PutHold(what="batch:b"))
         await here.deck.submit(ReleaseHold(what="batch:b"))

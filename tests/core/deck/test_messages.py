@@ -239,7 +239,7 @@ async def test_a_delivery_is_known_when_its_turn_has_left_memory_long_ago(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("batchdeck.core.deck.opening.KEPT_ENDED", 0)
-    again = AddTask(task=TaskSpec("N1", "a"), delivery_id="d2")
+    again = AddTask(task=TaskSpec("N1", "a", prompt="x"), delivery_id="d2")
     async with bench(tmp_path) as here:
         await here.add(batch_spec("b", [], [demo_agent("a", 1)]))
         await here.deck.submit(Send(to="a", text="x", delivery_id="d1"))
@@ -252,7 +252,7 @@ async def test_a_delivery_is_known_when_its_turn_has_left_memory_long_ago(
         assert (receipt.turn, receipt.state) == (1, TurnState.SUCCEEDED)
         assert (await here.deck.submit(replace(again, id="other"))).accepted
         assert len(here.view.tasks) == 1
-        mixed = AddTask(task=TaskSpec("N2", "a"), delivery_id="d1")
+        mixed = AddTask(task=TaskSpec("N2", "a", prompt="x"), delivery_id="d1")
         assert "was a message" in (await here.deck.submit(mixed)).message
 
 
