@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from enum import Enum
 
 from batchdeck.core.batchfile.faults import UNSUPPORTED_LIMIT, nearest
 from batchdeck.core.batchfile.settings import Settings
@@ -21,21 +22,28 @@ from batchdeck.core.model.spec import BatchSpec
 from batchdeck.core.model.task import Status
 
 
+class NotGiven(Enum):
+    """A limit that was not given; None is one that was, as `none`."""
+
+    NOT_GIVEN = "not given"
+
+
+NOT_GIVEN = NotGiven.NOT_GIVEN
+
+
 def with_flags(
     spec: BatchSpec,
     *,
-    max_parallel: int | None = None,
+    max_parallel: int | NotGiven | None = NOT_GIVEN,
     by_status: Mapping[Status, int | None] | None = None,
     agent_limits: Mapping[str, int | None] | None = None,
     on_error: OnError | None = None,
     reconcile_interval: float | None = None,
-    max_active: int | None = None,
-    max_outstanding: int | None = None,
+    max_active: int | NotGiven | None = NOT_GIVEN,
+    max_outstanding: int | NotGiven | None = NOT_GIVEN,
     config: Settings | None = None,
 ) -> BatchSpec:
-    """The batch with what was given; an argument that is None was not given.
-
-    A limit of None within a mapping is a limit that was given as none.
+    """The batch with what was given. A limit of None was given as `none`.
 
     Raises:
         BadInput: a number is out of bounds, or no agent has that name or can have that limit.
@@ -64,34 +72,37 @@ def _flag(name: str, value: int | None, flag: str) -> Limit:
     return Limit(name, value, changed_by="flag", origin=flag, explicit=True)
 
 
-def _global(spec: BatchSpec, value: int | None, cap: int) -> list[Limit]:
-    if value is None:
+def _global(spec: BatchSpec, value: int | NotGiven | None, cap: int) -> list[Limit]:
+    if isinstance(value, NotGiven):
         return []
-    if value > cap:
+    if value is not None and value > cap:
         raise BadInput(f"--max-parallel: {value} is too large. Give at most {cap}.")
     return [_flag(batch_limit(spec.name), value, "--max-parallel")]
 
 
-def _items(spec: BatchSpec, active: int | None, outstanding: int | None) -> list[Limit]:
+def _items(
+    spec: BatchSpec, active: int | NotGiven | None, outstanding: int | NotGiven | None
+) -> list[Limit]:
     """Both numbers of a foreach, held against each other and against those of the file."""
-    given = {items_limit(spec.name): active, outstanding_limit(spec.name): outstanding}
-    if all(value is None for value in given.values()):
+    flags = {"--max-active": active, "--max-outstanding": outstanding}
+    names = {
+        "--max-active": items_limit(spec.name),
+        "--max-outstanding": outstanding_limit(spec.name),
+    }
+    given = {flag: value for flag, value in flags.items() if not isinstance(value, NotGiven)}
+    if not given:
         return []
     if spec.foreach is None:
         raise BadInput("--max-active, --max-outstanding: the batch file has no foreach.")
     in_file = {limit.name: limit.value for limit in spec.limits}
-    most, begun = (in_file[name] if value is None else value for name, value in given.items())
-    if most is not None and begun is not None and begun < most:
+    most, begun = (given.get(flag, in_file[name]) for flag, name in names.items())
+    if begun is not None and (most is None or begun < most):
+        shown = "as many items as like" if most is None else f"{most} items"
         raise BadInput(
-            f"--max-active, --max-outstanding: {most} items at work need at least {most} that may "
+            f"--max-active, --max-outstanding: {shown} at work need at least as many that may "
             f"have begun, not {begun}."
         )
-    names = {items_limit(spec.name): "--max-active"}
-    return [
-        _flag(name, value, names.get(name, "--max-outstanding"))
-        for name, value in given.items()
-        if value is not None
-    ]
+    return [_flag(names[flag], value, flag) for flag, value in given.items()]
 
 
 def _by_status(spec: BatchSpec, status: Status, value: int | None) -> Limit:

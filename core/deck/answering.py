@@ -52,13 +52,17 @@ class Answers:
 
 
 def _as_it_is_now(receipt: Receipt, state: DeckState, now_ms: int) -> Receipt:
-    """A receipt with the turn's state after the round's admissions."""
-    turn = None if receipt.turn is None else state.turns.get(receipt.turn)
-    if turn is None or turn.state is receipt.state:
+    """A receipt with the turn's state after the round's admissions, and its place in the queue."""
+    turn = None if receipt.turn is None or not receipt.accepted else state.turns.get(receipt.turn)
+    if turn is None:
         return receipt
-    position = None
-    if turn.state is TurnState.QUEUED:
+    position = receipt.position
+    if turn.state is not TurnState.QUEUED:
+        position = None
+    elif position is None:
         position = place(turn, state.snapshot(now_ms))
+    if turn.state is receipt.state:
+        return replace(receipt, position=position)
     return replace(receipt, state=turn.state, position=position, message=f"#{turn.id} {turn.state}")
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from difflib import get_close_matches
+from types import MappingProxyType
 
 from batchdeck.core.errors import BadInput
 from batchdeck.core.model.batch import BatchState
@@ -19,6 +21,7 @@ from batchdeck.core.model.task import Status
 from batchdeck.core.view import DeckView
 
 _MOST_NAMED = 20
+_NONE: Mapping[str, int | None] = MappingProxyType({})
 UNSUPPORTED = "agent_parallelism_limit_unsupported"
 
 
@@ -117,8 +120,10 @@ def _full_status_name(view: DeckView, rest: str) -> str:
     raise BadInput(f"{how_many} active; say which: {options}.", code="ambiguous")
 
 
-def check_limit(view: DeckView, name: str, value: int | None) -> None:
-    """Refuses a number that a limit may not have; `name` is full.
+def check_limit(
+    view: DeckView, name: str, value: int | None, others: Mapping[str, int | None] = _NONE
+) -> None:
+    """Refuses a number that a limit may not have; `name` is full. `others`: set with it.
 
     Raises:
         BadInput: out of range, or more than 1 for an agent that cannot run two turns.
@@ -134,21 +139,48 @@ def check_limit(view: DeckView, name: str, value: int | None) -> None:
     if name.startswith("agent:"):
         _check_agent_limit(view, name, value)
     if name.startswith("items:"):
-        _check_items_limit(view, name, value)
+        _check_items_limit(view, name, value, others)
 
 
-def _check_items_limit(view: DeckView, name: str, value: int | None) -> None:
+def check_limits(view: DeckView, wanted: Mapping[str, int | None]) -> dict[str, int | None]:
+    """Refuses numbers that limits may not have together; names are full.
+
+    Returns the same in an order in which each is possible once those before it are in force.
+
+    Raises:
+        BadInput: as `check_limit`.
+    """
+    for name, value in wanted.items():
+        check_limit(view, name, value, wanted)
+    # more may begin before more are at work; fewer are at work before fewer may begin
+    begun = [name for name in wanted if name.endswith("/outstanding")]
+    raised = [name for name in begun if _is_raised(view, name, wanted[name])]
+    at_work = [name for name in wanted if name not in begun]
+    return {name: wanted[name] for name in (*raised, *at_work, *begun)}
+
+
+def _is_raised(view: DeckView, name: str, value: int | None) -> bool:
+    now = effective_limit(view, name)
+    return now is not None and (value is None or value > now)
+
+
+def _check_items_limit(
+    view: DeckView, name: str, value: int | None, others: Mapping[str, int | None]
+) -> None:
     """More items at work than may have begun is a contradiction, whichever is changed."""
     batch = name.removeprefix("items:").removesuffix("/outstanding")
     active, outstanding = items_limit(batch), outstanding_limit(batch)
-    numbers = {key: effective_limit(view, key) for key in (active, outstanding)} | {name: value}
+    both = {active, outstanding}
+    numbers = {key: others.get(key, effective_limit(view, key)) for key in both} | {name: value}
     most, begun = numbers[active], numbers[outstanding]
     if begun is None or value is None or (most is not None and most <= begun):
         return
     shown = "none" if most is None else most
+    other = outstanding if name == active else active
+    advice = "Give others" if both <= others.keys() else f"Change {other} too"
     raise BadInput(
         f"{name}: {value} would leave {shown} items at work and {begun} that may have begun. "
-        f"Change {outstanding if name == active else active} first."
+        f"{advice}."
     )
 
 

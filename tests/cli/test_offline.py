@@ -105,8 +105,85 @@ def test_a_limit_is_changed_recorded_and_says_before_and_after(invoke: Invoke) -
 
 
 def test_several_limits_are_changed_in_one_command(invoke: Invoke) -> None:
-    answers = invoke("limit", "global=2", "status:READY=none", "--json", code=0).json
-    assert [answer["name"] for answer in answers] == ["global", "status:READY"]
+    answer = invoke("limit", "global=2", "status:READY=none", "--json", code=0).json
+    changed = {one["name"]: (one["before"], one["value"]) for one in answer["limits"]}
+    assert changed == {"global": (4, 2), "status:docs/READY": (None, None)}
+    (alone,) = invoke("limit", "status:READY=2", "--json", code=0).json["limits"]
+    assert (alone["name"], alone["before"], alone["value"]) == ("status:READY", None, 2)
+
+
+@pytest.mark.parametrize("numbers", ["30 40", "2 3", "6 25"])
+def test_both_limits_of_a_foreach_are_judged_together_in_whatever_order_they_stand(
+    numbers: str, invoke: Invoke, space: Workspace
+) -> None:
+    active, outstanding = numbers.split()
+    space.batch(
+        name="each",
+        foreach={
+            "items": [{"path": "a"}],
+            "steps": [{"id": "s", "agent": "fresh", "prompt": "{{ item.path }}"}],
+        },
+        agents={"fresh": {}},
+    )
+    invoke("hold", code=0)
+    invoke("run", "batch.yaml", "--headless", "--no-input", "--auto-resume", code=3)
+    wanted = [f"items:each={active}", f"items:each/outstanding={outstanding}"]
+    for both in (wanted, ["items:each=4", "items:each/outstanding=20"], wanted[::-1]):
+        invoke("limit", *both, code=0)
+    limits = space.view().limits
+    found = limits["items:each"].value, limits["items:each/outstanding"].value
+    assert found == (int(active), int(outstanding))
+    refused = invoke("limit", "items:each=9", "items:each/outstanding=8", code=2)
+    assert "9 would leave 9 items at work and 8 that may have begun" in refused.err
+
+
+def test_what_is_held_already_is_no_event(invoke: Invoke) -> None:
+    for what in ("deck", "agent:coder", "#3"):
+        invoke("hold", what, code=0)
+        before = invoke("events").out
+        assert "already" in invoke("hold", what, code=0).out
+        assert invoke("events").out == before
+    invoke("hold", "--reason", "another one", code=0)
+    assert invoke("events").out.count(" hold ") == 4
+
+
+def test_a_changed_message_says_its_place_in_the_queue(invoke: Invoke) -> None:
+    document = invoke("queue", "edit", "#4", "other words", "--json", code=0).json
+    assert document["position"] == invoke("why", "#4", "--json").json["position"] == 2
+
+
+def test_tasks_of_several_batches_are_told_apart(invoke: Invoke) -> None:
+    assert invoke("tasks").out.startswith("task ")
+    invoke("task", "add", "coder", "in the inbox", "--id", "T1", code=0)
+    shown = invoke("tasks").out.splitlines()
+    assert shown[0].split() == ["batch", "task", "status", "agent", "turn", "what"]
+    assert {line.split()[0] for line in shown[1:]} == {"docs", "inbox"}
+    said = invoke("task", "show", "T1", code=2).err
+    assert "docs/T1" in said
+    assert "inbox/T1" in said
+    invoke("task", "show", "inbox/T1", code=0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (["why", "T9"], "not_found"),
+        (["stop", "#3"], "no_supervisor"),
+        (["limit", "global=x"], "bad_input"),
+        (["limit"], "bad_input"),
+        (["plan", "nowhere.yaml"], "bad_input"),
+        (["run", "--all-ready", "nowhere.yaml"], "bad_input"),
+        (["resume", "nothing", "--headless"], "not_found"),
+        (["nonsense"], "bad_input"),
+    ],
+)
+def test_what_is_refused_is_told_to_programs_as_a_document(
+    arguments: list[str], error: str, invoke: Invoke
+) -> None:
+    refused = invoke(*arguments, "--json")
+    assert refused.code in (2, 4)
+    assert refused.json == {"error": error, "message": refused.err.removesuffix("\n")}
+    assert invoke(*arguments).out == "", "people are told where errors go, and only there"
 
 
 def test_one_wrong_limit_of_several_changes_none(invoke: Invoke) -> None:

@@ -58,6 +58,12 @@ def test_a_flag_beats_the_file(space: Workspace, invoke: Invoke) -> None:
     assert space.starts() == ["T1"]
 
 
+def test_a_flag_may_say_that_there_is_no_limit(space: Workspace, invoke: Invoke) -> None:
+    file = space.batch(max_parallel=1, tasks=tasks("exit=0"))
+    invoke("run", file, "--headless", "--max-parallel", "none", code=0)
+    assert space.view().limits["batch:docs"].value is None
+
+
 def test_a_finished_batch_says_so_with_its_exit_code_and_runs_nothing_again(
     space: Workspace, invoke: Invoke
 ) -> None:
@@ -114,7 +120,6 @@ def test_the_dashboard_without_a_terminal_is_exit_2_with_a_line(
     [
         ["--max-parallel", "-1"],
         ["--max-parallel", "two"],
-        ["--max-parallel", "none"],
         ["--max-active", "2"],
         ["--max-parallel-by-status", "READY"],
         ["--max-parallel-by-status", "READY=1,ready=2"],
@@ -205,7 +210,7 @@ def test_a_missing_folder_is_held_and_never_replaced(space: Workspace, invoke: I
     file = space.batch(tasks=tasks("exit=0", folder="gone"))
     process = space.start("run", file, "--headless")
     until(lambda: (space.deck / "deck.db").exists())
-    until(lambda: invoke("status", "--json").out and invoke("status", "--json").json["holds"])
+    until(lambda: invoke("status", "--json").json.get("holds"))
     (hold,) = invoke("status", "--json").json["holds"]
     assert hold["what"] == f"folder:{space.folder / 'gone'}"
     assert space.starts() == []
@@ -240,7 +245,7 @@ def test_stopping_returns_once_the_agent_is_really_gone(space: Workspace, invoke
     assert not Path(f"/proc/{pid}").exists() if Path("/proc").exists() else not _lives(pid)
     assert invoke("task", "show", "T1", "--json").json["status"] == "READY"
     assert remains(lambda: "T1" not in space.starts()[1:], 0.3), "it does not start again by itself"
-    assert invoke("stop", "#1", "--json", code=1).json["error"] == "gone"
+    assert invoke("stop", "#1", "--json", code=3).json["error"] == "gone"
     invoke("task", "status", "T1", "DONE", code=0)
     assert process.wait(20) == 0
 

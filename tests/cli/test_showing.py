@@ -407,5 +407,5 @@ def test_a_turn_that_is_none_says_so(dispatched: Workspace, invoke: Invoke) -> N
 
 def test_stop_takes_a_tasks_name(dispatched: Workspace, invoke: Invoke) -> None:
     assert "cancelled" in invoke("stop", "W3", code=0).out
-    again = invoke("stop", "docs/W3", code=1).err
+    again = invoke("stop", "docs/W3", code=3).err
     assert "has ended already: cancelled" in again

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import click
@@ -21,7 +21,7 @@ from batchdeck.core.commands import (
 from batchdeck.core.errors import BadInput, NotFound
 from batchdeck.core.model.hold import DECK
 from batchdeck.core.model.limit import read_limit_value
-from batchdeck.core.rules.limits import check_limit, full_limit_name
+from batchdeck.core.rules.limits import check_limits, full_limit_name
 from batchdeck.core.text import clean_line
 from batchdeck.core.view import DeckView
 from batchdeck.tui.cli import completing
@@ -89,36 +89,41 @@ def limit(context: Context, changes: tuple[str, ...], as_json: bool) -> None:
 
     Several at once are changed all or none: limit agent:coder=3 global=8
     """
-    wanted = [(name, read_limit_value(value, name)) for name, value in read_assignments(changes)]
+    wanted = {name: read_limit_value(value, name) for name, value in read_assignments(changes)}
     if len(wanted) > 1:
-        _check_all(context, wanted)
-    worst = 0
-    answers = []
-    for name, value in wanted:
+        wanted = _checked(context, wanted)
+    changed: list[dict[str, Any]] = []
+    here: dict[str, Any] = {}
+    for name, value in wanted.items():
         command = SetLimit(name=name, value=value, by=who(context))
         code, document = context.submit(command, offline=True)
-        answers.append({"name": name, "value": value, **document})
-        worst = worst or code
-        if not as_json:
-            print_answer(code, document, as_json=False)
+        if code != 0 or not as_json:
+            print_answer(code, document, as_json=as_json)
+        if code != 0:
+            click.get_current_context().exit(code)
+        here = {key: document.pop(key) for key in ("supervised",) if key in document}
+        changed.append({"name": name, "value": value, "before": None, **document})
     if as_json:
-        print_json(answers[0] if len(answers) == 1 else answers)
-    click.get_current_context().exit(worst)
+        message = "; ".join(one["message"] for one in changed)
+        alone = changed[0] if len(changed) == 1 else {}
+        print_json({**alone, "message": message, "limits": changed, **here})
 
 
-def _check_all(context: Context, wanted: list[tuple[str, int | None]]) -> None:
-    """Refuses all changes where one cannot be made: of a wrong command, nothing happens.
+def _checked(context: Context, wanted: Mapping[str, int | None]) -> dict[str, int | None]:
+    """All changes by their full names, in the order in which each of them is possible.
 
     Raises:
-        BadInput: no such limit, or a number it may not have.
+        BadInput: one cannot be made, so that none is.
     """
     try:
         with context.look() as look:
             view = look.view()
     except NotFound:
         view = DeckView()
-    for name, value in wanted:
-        check_limit(view, full_limit_name(view, name), value)
+    full = {full_limit_name(view, name): value for name, value in wanted.items()}
+    if len(full) < len(wanted):
+        raise BadInput(f"One limit is given twice: {', '.join(wanted)}.")
+    return check_limits(view, full)
 
 
 @click.command()

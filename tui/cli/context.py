@@ -135,19 +135,9 @@ class Context:
         return submit(self, command, offline=offline)
 
 
-class Failure(click.ClickException):
-    """An error as one line on standard error, and its exit code."""
-
-    def __init__(self, message: str, exit_code: int) -> None:
-        super().__init__(message)
-        self.__dict__["exit_code"] = exit_code  # click reads it from the instance
-
-    def show(self, file: Any = None) -> None:
-        click.echo(self.format_message(), file=file or sys.stderr)
-
-
-def as_failure(error: BatchdeckError) -> Failure:
-    return Failure(error.message, error.exit_code)
+def error_document(error: BatchdeckError) -> dict[str, Any]:
+    """What was refused, as programs are told it."""
+    return {"error": error.code, "message": error.message}
 
 
 def print_json(document: Any) -> None:

@@ -13,6 +13,7 @@ import click
 
 from batchdeck.core.clock import SystemClock
 from batchdeck.core.commands import Command, Drain, StopAll
+from batchdeck.core.control.wire import receipt_document
 from batchdeck.core.errors import Refused
 from batchdeck.core.model.batch import BATCH_EXIT_CODES, BatchState
 from batchdeck.core.model.event import Event
@@ -22,7 +23,7 @@ from batchdeck.core.port import LiveDeck
 from batchdeck.core.rules.plan import starts
 from batchdeck.core.text import clean_line
 from batchdeck.core.view import DeckView
-from batchdeck.tui.cli.context import Context, Manner, Opening
+from batchdeck.tui.cli.context import Context, Manner, Opening, print_json
 from batchdeck.tui.cli.lines import log_words, plain_words, standing_line, waits_for
 from batchdeck.tui.cli.progress import Progress, progress_for
 from batchdeck.tui.cli.running import event_clock
@@ -39,7 +40,7 @@ class _Run:
     ) -> None:
         self._deck = deck
         self._progress = progress
-        self._manner = manner
+        self.manner = manner
         self._words = plain_words if manner.plain else log_words
         self._no_input = no_input
         self._stuck = False
@@ -110,7 +111,7 @@ class _Run:
             return True
         if self.signal is not None:
             return True
-        if self._manner.stays:
+        if self.manner.stays:
             self._tell_what_it_waits_for(view)
             return False
         unfinished = any(view.batches[name].state is BatchState.RUNNING for name in self.batches)
@@ -162,7 +163,7 @@ class _Run:
 
     async def _print_events(self) -> None:
         events, self._events = self._events, []
-        if self._manner.as_json:
+        if self.manner.as_json:
             documents = [(await self._whole(event)).as_json() for event in events]
             self._progress.print([json.dumps(document, default=str) for document in documents])
             return
@@ -209,6 +210,8 @@ async def _first_command(deck: LiveDeck, run: _Run, command: Command | None) -> 
     receipt = await deck.submit(command)
     if not receipt.accepted:
         click.echo(receipt.message, err=True)
+        if run.manner.as_json:
+            print_json(receipt_document(receipt))
         return receipt.exit_code
     deck.admit()
     if receipt.batch is not None:

@@ -7,6 +7,8 @@ import errno
 import importlib
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from click.exceptions import NoArgsIsHelpError
 from batchdeck import __version__
 from batchdeck.core.errors import BadInput, BatchdeckError
 from batchdeck.core.text import is_whole
-from batchdeck.tui.cli.context import Context, Doors, as_failure
+from batchdeck.tui.cli.context import Context, Doors, error_document, print_json
 
 _COMMANDS: Mapping[str, str] = {
     "demo": "running",
@@ -120,8 +122,6 @@ class Deferred(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except BatchdeckError as error:
-            raise as_failure(error) from error
         except BrokenPipeError:
             sys.exit(0)  # whoever read has seen enough
 
@@ -169,20 +169,29 @@ def run_command_line(doors: Doors, environment: Mapping[str, str]) -> int:
         code = root.main(prog_name="batchdeck", standalone_mode=False, obj=context)
     except click.exceptions.Abort:
         return 130
-    except click.ClickException as error:
-        if isinstance(error, click.UsageError) and not isinstance(error, NoArgsIsHelpError):
-            click.echo(_usage_words(error), err=True)
-        else:
-            error.show()
+    except NoArgsIsHelpError as error:
+        error.show()
         return error.exit_code
+    except click.UsageError as error:
+        return _refused(BadInput(_usage_words(error)))
+    except click.ClickException as error:
+        return _refused(BadInput(error.format_message()))
     except KeyboardInterrupt:
         return 130
     except BatchdeckError as error:
-        click.echo(error.message, err=True)
-        return error.exit_code
+        return _refused(error)
     except Exception as error:  # noqa: BLE001 - the last door: a person gets words, not a traceback
-        return _unforeseen(context, error)
+        return _refused(_unforeseen(context, error))
     return code if isinstance(code, int) else 0
+
+
+def _refused(error: BatchdeckError) -> int:
+    """Says an error where errors go, and to programs that asked for JSON as a document too."""
+    click.echo(error.message, err=True)
+    if "--json" in takewhile(lambda argument: argument != "--", sys.argv[1:]):
+        with suppress(OSError):
+            print_json(error_document(error))
+    return error.exit_code
 
 
 def _usage_words(error: click.UsageError) -> str:
@@ -204,7 +213,7 @@ def _refuse_broken_text(arguments: Sequence[str]) -> None:
             raise BadInput(f"This argument is not UTF-8: {shown}")
 
 
-def _unforeseen(context: Context, error: Exception) -> int:
+def _unforeseen(context: Context, error: Exception) -> BatchdeckError:
     """A fault of batchdeck itself: one line, and a report without the values of anything."""
     from batchdeck.tui.cli.crashing import report_crash
 
@@ -213,16 +222,13 @@ def _unforeseen(context: Context, error: Exception) -> int:
         and error.errno in (errno.ENOSPC, errno.EIO)
         and not error.filename
     ):
-        click.echo(f"Standard output cannot be written: {error.strerror}.", err=True)
-        return 1
+        return BatchdeckError(f"Standard output cannot be written: {error.strerror}.")
     known = _first_known(error)
     if known is not None:
-        click.echo(known.message, err=True)
-        return known.exit_code
+        return known
     path = report_crash(context.paths, error)
     where = f"; a report is in {path}" if path is not None else ""
-    click.echo(f"batchdeck itself failed ({type(error).__name__}){where}.", err=True)
-    return 1
+    return BatchdeckError(f"batchdeck itself failed ({type(error).__name__}){where}.")
 
 
 def _first_known(error: BaseException) -> BatchdeckError | None:

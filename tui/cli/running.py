@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import anyio
 import click
@@ -20,6 +21,9 @@ from batchdeck.tui.cli import completing
 from batchdeck.tui.cli.changing import read_assignments, who
 from batchdeck.tui.cli.context import Context, Manner, Opening
 from batchdeck.tui.cli.showing import json_option
+
+if TYPE_CHECKING:
+    from batchdeck.core.batchfile.flags import NotGiven
 
 
 @click.command()
@@ -121,9 +125,9 @@ def _with_flags(
     parts = [part for value in agent_limits for part in value.split(",")]
     return with_flags(
         spec,
-        max_parallel=_whole(max_parallel, "--max-parallel"),
-        max_active=_whole(items[0], "--max-active"),
-        max_outstanding=_whole(items[1], "--max-outstanding"),
+        max_parallel=_given(max_parallel, "--max-parallel"),
+        max_active=_given(items[0], "--max-active"),
+        max_outstanding=_given(items[1], "--max-outstanding"),
         by_status=None if by_status is None else read_status_limits(by_status),
         agent_limits={
             name.strip(): read_limit_value(value, "--agent-limit")
@@ -135,13 +139,10 @@ def _with_flags(
     )
 
 
-def _whole(text: str | None, flag: str) -> int | None:
-    if text is None:
-        return None
-    value = read_limit_value(text, flag)
-    if value is None:
-        raise BadInput(f"{flag}: give a whole number, 0 (closed) or more.")
-    return value
+def _given(text: str | None, flag: str) -> int | NotGiven | None:
+    from batchdeck.core.batchfile.flags import NOT_GIVEN
+
+    return NOT_GIVEN if text is None else read_limit_value(text, flag)
 
 
 @click.command()

@@ -163,14 +163,22 @@ def tasks(
 
 
 def _print_tasks(rows: Any, _view: DeckView) -> None:
+    """With the batch of each, where several are shown: ids are its own."""
+    several = len({row["batch"] for row in rows}) > 1
     cells = [
-        [row["id"], row["status"], row["agent"], row["state"] or "", row["error"] or row["title"]]
+        [
+            *([row["batch"]] if several else []),
+            row["id"],
+            row["status"],
+            row["agent"],
+            row["state"] or "",
+            row["error"] or row["title"],
+        ]
         for row in rows
     ]
-    print_rows([[clean_line(cell, 120) for cell in row] for row in cells], _TASK_HEADER)
-
-
-_TASK_HEADER = ["task", "status", "agent", "turn", "what"]
+    header = ["task", "status", "agent", "turn", "what"]
+    shown = [[clean_line(cell, 120) for cell in row] for row in cells]
+    print_rows(shown, ["batch", *header] if several else header)
 
 
 @click.command()

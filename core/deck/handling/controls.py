@@ -44,17 +44,15 @@ from batchdeck.core.text import counted
 
 
 def stop(work: Work, command: StopTurn) -> Receipt:
-    """Cancels a queued turn, or has a running one ended; the writer answers when it has ended."""
+    """Cancels a queued turn, or has a running one ended; the writer answers when it has ended.
+
+    Raises:
+        NotFound: no such turn.
+        Refused: it has ended, or is no longer queued where only that is meant.
+    """
     turn = find_turn(work.state, command.turn)
     if turn.ended_ms is not None:
-        return Receipt(
-            accepted=False,
-            error="gone",
-            exit_code=1,
-            turn=turn.id,
-            state=turn.state,
-            message=f"#{turn.id} has ended already: {turn.state}.",
-        )
+        raise Refused(f"#{turn.id} has ended already: {turn.state}.", code="gone")
     if command.only_queued and turn.state is not TurnState.QUEUED:
         raise Refused(f"#{turn.id} is {turn.state} already.", code="gone")
     turn = stop_turn(work, turn, command.by, for_good=command.for_good)
@@ -65,17 +63,12 @@ def stop(work: Work, command: StopTurn) -> Receipt:
 
 def stop_all(work: Work, command: StopAll) -> Receipt:
     """Ends everything that runs; nothing new starts."""
-    _hold_deck(work, command.by, "everything was stopped")
+    _put(work, Hold(DECK, command.by, "everything was stopped", work.now_ms), "the deck")
     live = [work.state.turns[turn] for turn in work.state.live]
     for turn in live:
         stop_turn(work, turn, command.by)
     words = counted(len(live), "turn is", "turns are")
     return Receipt(accepted=True, message=f"{words} being stopped")
-
-
-def _hold_deck(work: Work, by: str, reason: str) -> None:
-    put_hold(work, Hold(what=DECK, by=by, reason=reason, at_ms=work.now_ms))
-    sync_holds(work.scheduler, work.view)
 
 
 def hold(work: Work, command: PutHold, folder: Folder | None) -> Receipt:
@@ -89,8 +82,7 @@ def hold(work: Work, command: PutHold, folder: Folder | None) -> Receipt:
     if kind == "budget":
         raise BadInput(f"A budget cannot be held. batchdeck hold batch:{name} holds its batch.")
     if kind == DECK:
-        _hold_deck(work, command.by, command.reason)
-        return Receipt(accepted=True, message="the deck is held")
+        return _put(work, Hold(DECK, command.by, command.reason, work.now_ms), "the deck")
     if kind == "turn":
         return _hold_turn(work, int(name), command.by)
     _check_known(work, kind, name)
@@ -98,8 +90,18 @@ def hold(work: Work, command: PutHold, folder: Folder | None) -> Receipt:
     if folder is not None:
         work.know_folder(folder)
         held = replace(held, what=f"folder:{folder.key}", path=folder.path)
-    put_hold(work, held)
-    return Receipt(accepted=True, message=f"{kind} {name} is held")
+    return _put(work, held, f"{kind} {name}")
+
+
+def _put(work: Work, hold: Hold, name: str) -> Receipt:
+    """A hold; one that is there already, by the same person for the same reason, is no news."""
+    known = work.state.holds.get(hold.what)
+    if known is not None and (known.by, known.reason) == (hold.by, hold.reason):
+        return Receipt(accepted=True, message=f"{name} is held already")
+    put_hold(work, hold)
+    if hold.what == DECK:
+        sync_holds(work.scheduler, work.view)
+    return Receipt(accepted=True, message=f"{name} is held")
 
 
 def _check_known(work: Work, kind: str, name: str) -> None:
@@ -117,11 +119,15 @@ def _hold_turn(work: Work, turn_id: int, by: str) -> Receipt:
     turn = find_turn(work.state, turn_id)
     if turn.state is not TurnState.QUEUED:
         raise Refused(f"#{turn.id} is {turn.state}; only a queued turn can be held.", code="gone")
+    if turn.held_by is not None:
+        words = f"#{turn.id} is held by {turn.held_by} already"
+        return Receipt(accepted=True, turn=turn.id, state=turn.state, message=words)
     held = replace(turn, held_by=by)
     work.put_turn(held)
     work.refresh(held)
     work.emit("hold", held, by=by, what=f"turn:{turn.id}")
-    return Receipt(accepted=True, turn=turn.id, message=f"#{turn.id} is held")
+    words = f"#{turn.id} is held"
+    return Receipt(accepted=True, turn=turn.id, state=held.state, message=words)
 
 
 def release(work: Work, command: ReleaseHold, folder: Folder | None) -> Receipt:
@@ -202,7 +208,8 @@ def _release_turn(work: Work, turn_id: int, by: str) -> Receipt:
     work.put_turn(released)
     work.refresh(released)
     work.emit("release", released, by=by, what=f"turn:{turn.id}")
-    return Receipt(accepted=True, turn=turn.id, message=f"#{turn.id} is released")
+    words = f"#{turn.id} is released"
+    return Receipt(accepted=True, turn=turn.id, state=released.state, message=words)
 
 
 def drain(work: Work, command: Drain) -> Receipt:

@@ -73,6 +73,12 @@ def test_flags_out_of_bounds_are_refused(given: dict[str, Any], words: str) -> N
         with_flags(SPEC, **given)
 
 
+def test_a_limit_may_be_given_as_none() -> None:
+    (batch,) = (one for one in with_flags(SPEC, max_parallel=None).limits if one.name[0] == "b")
+
+    assert (batch.value, batch.origin) == (None, "--max-parallel")
+
+
 def test_an_unsupported_agent_limit_has_its_own_code() -> None:
     with pytest.raises(BadInput) as refused:
         with_flags(SPEC, agent_limits={"alone": 2})

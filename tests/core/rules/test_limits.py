@@ -129,11 +129,11 @@ def with_items(active: int | None, outstanding: int | None) -> DeckView:
 @pytest.mark.parametrize(
     ("name", "value", "words"),
     [
-        ("items:docs", 21, "Change items:docs/outstanding first"),
+        ("items:docs", 21, "Change items:docs/outstanding too"),
         ("items:docs", None, ""),
         ("items:docs", 20, ""),
         ("items:docs", 0, ""),
-        ("items:docs/outstanding", 3, "Change items:docs first"),
+        ("items:docs/outstanding", 3, "Change items:docs too"),
         ("items:docs/outstanding", 4, ""),
         ("items:docs/outstanding", None, ""),
     ],
