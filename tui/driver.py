@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Callable
 from queue import SimpleQueue
-from typing import IO, Any
+from typing import IO, Any, TextIO
 
 import textual.drivers.linux_driver as linux_driver
 from textual.driver import Driver
@@ -81,6 +81,11 @@ class SafeDriver(LinuxDriver):
 
     _active = False
 
+    def __init__(self, app: Any, **given: Any) -> None:
+        super().__init__(app, **given)
+        output: Any = terminal_output()
+        self._file = output or self._file
+
     def start_application_mode(self) -> None:
         loop, app = asyncio.get_running_loop(), self._app
 
@@ -132,9 +137,16 @@ class FlowMixin:
 
 def driver_for_terminal() -> type[Driver] | None:
     """The safe driver where there is a POSIX terminal; None: let Textual choose."""
-    if os.name != "posix" or sys.__stdin__ is None or sys.__stderr__ is None:
+    if os.name != "posix" or sys.__stdin__ is None:
         return None
     # an explicit choice (a web server's, a test's) is not ours to overrule
     if os.environ.get("TEXTUAL_DRIVER"):
         return None
-    return SafeDriver if sys.__stdin__.isatty() and sys.__stderr__.isatty() else None
+    return SafeDriver if sys.__stdin__.isatty() and terminal_output() is not None else None
+
+
+def terminal_output() -> TextIO | None:
+    """Where the screen is drawn: on standard error, as Textual does, unless that is no terminal
+    and standard output is one; None where neither is."""
+    streams = (sys.__stderr__, sys.__stdout__)
+    return next((one for one in streams if one is not None and one.isatty()), None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,7 @@ def terminal(space: Workspace) -> Iterator[OpenTerminal]:
     """Opens `batchdeck` in a real pseudo-terminal."""
     opened: list[Terminal] = []
 
-    def run(*arguments: object, **given: int) -> Terminal:
+    def run(*arguments: object, **given: Any) -> Terminal:
         command = [str(COMMAND), *map(str, arguments)]
         opened.append(Terminal(command, space.folder, space.environment, **given))
         return opened[-1]

@@ -40,6 +40,19 @@ def test_one_that_only_looks_says_so_and_changes_nothing(
     assert len(space.at_work()) == 2
 
 
+def test_errors_may_go_to_a_file_while_the_screen_is_shown(
+    space: Workspace, terminal: OpenTerminal
+) -> None:
+    space.start_run(batch(space, Limited("agent"), 2), "--headless", begun=2)
+    errors = space.folder / "errors.txt"
+    seat = terminal("attach", errors=errors)
+    seat.until_shown("2/2", "x stop")
+    seat.press("q")
+    assert seat.leave() == 0
+    assert seat.is_restored()
+    assert errors.read_text() == ""
+
+
 def test_it_keeps_the_last_word_of_a_supervisor_that_was_killed_and_goes_on_with_the_next(
     space: Workspace, terminal: OpenTerminal
 ) -> None:

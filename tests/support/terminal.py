@@ -35,6 +35,7 @@ class Terminal:
         environment: Mapping[str, str],
         columns: int = 120,
         rows: int = 36,
+        errors: Path | None = None,
     ) -> None:
         self._main, self._second = pty.openpty()
         self._screen = pyte.Screen(columns, rows)
@@ -45,15 +46,17 @@ class Terminal:
         self._open: tuple[int, ...] = (self._main, self._second)
         self._before = termios.tcgetattr(self._second)
         os.set_blocking(self._main, False)
+        told = os.dup(self._second) if errors is None else os.open(errors, os.O_CREAT | os.O_WRONLY)
         self.process = subprocess.Popen(
             [sys.executable, "-I", "-S", "-c", LAUNCHER, *command],
             cwd=folder,
             env={**environment, "COLORTERM": "truecolor"},
             stdin=self._second,
             stdout=self._second,
-            stderr=self._second,
+            stderr=told,
             start_new_session=True,
         )
+        os.close(told)
 
     # -- looking
 

@@ -231,8 +231,9 @@ def _unattended(opening: Opening) -> Opening:
 
 
 def has_terminal() -> bool:
-    """Textual reads the keys from standard input and draws on standard error."""
-    return sys.stdin.isatty() and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+    """Keys come from standard input; the screen is drawn on standard error or output."""
+    shown = sys.stderr.isatty() or sys.stdout.isatty()
+    return sys.stdin.isatty() and shown and os.environ.get("TERM") != "dumb"
 
 
 def open_dashboard(context: Context) -> int:
