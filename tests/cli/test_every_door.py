@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import click
 import pytest
 
 from batchdeck.tui.cli.main import root
+from tests.cli.conftest import copies
 from tests.support.invoking import Invoke
-from tests.support.workspace import Result, Workspace, until, workspaces
+from tests.support.workspace import Result, Workspace
 
-QUESTION = json.dumps({"question": "Which colour?", "choices": ["red", "blue"]})
 NEEDS_A_SUPERVISOR = 4
 COMMANDS: list[tuple[str, int, int]] = [
     # as it is typed, then its exit code without a supervisor and with one
@@ -62,37 +60,14 @@ VOLATILE = frozenset({"revision", "event", "at_ms", "id", "supervised"})
 
 
 @pytest.fixture
-def decks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Workspace, Workspace]]:
-    """The same deck twice: nobody dispatches the first one, the second one is at work.
-
-    T1 has failed, T2 asks something, T3 and T4 are queued at a closed agent, T5 is BACKLOG.
-    """
-    with (
-        contextmanager(workspaces)(tmp_path_factory.mktemp("stopped")) as stopped,
-        contextmanager(workspaces)(tmp_path_factory.mktemp("dispatched")) as dispatched,
-    ):
-        _dispatch(stopped).terminate()
-        _dispatch(dispatched)
-        until(lambda: not stopped.supervised())
+def decks(
+    stopped: Workspace, made: Workspace, tmp_path: Path
+) -> Iterator[tuple[Workspace, Workspace]]:
+    """The same deck twice: nobody dispatches the first one, the second one is at work."""
+    for dispatched in copies(made, tmp_path):
+        process = dispatched.start("resume", "--headless")
+        dispatched.while_runs(process, dispatched.supervised)
         yield stopped, dispatched
-
-
-def _dispatch(space: Workspace) -> subprocess.Popen[bytes]:
-    file = space.batch(
-        agents={"coder": {}, "closed": {"parallelism_limit": 0}},
-        tasks=[
-            {"id": "T1", "agent": "coder", "prompt": "exit=3"},
-            {"id": "T2", "agent": "coder", "prompt": f"ask='{QUESTION}'"},
-            {"id": "T3", "agent": "closed", "prompt": "exit=0"},
-            {"id": "T4", "agent": "closed", "prompt": "exit=0"},
-            {"id": "T5", "agent": "closed", "prompt": "exit=0", "status": "BACKLOG"},
-        ],
-    )
-    process = space.start("run", file, "--headless")
-    printed = space.folder / "out.txt"
-    space.while_runs(process, lambda: "asks: Which" in printed.read_text())
-    space.while_runs(process, space.supervised)
-    return process
 
 
 def test_every_command_answers_the_same_with_a_supervisor_and_without(

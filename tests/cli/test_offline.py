@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
-import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,46 +12,13 @@ import pytest
 
 from tests.cli.test_schema import check
 from tests.support.invoking import Invoke
-from tests.support.workspace import Workspace, workspaces
-
-QUESTION = json.dumps(
-    {
-        "question": "Which colour?",
-        "choices": ["red", "blue"],
-        "default": "blue",
-        "schema": {"type": "string"},
-    }
-)
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
-    """T1 has failed, T2 asks something, T3 and T4 are queued at a closed agent, T5 is BACKLOG."""
-    for space in workspaces(tmp_path_factory.mktemp("made")):
-        file = space.batch(
-            agents={"coder": {}, "closed": {"parallelism_limit": 0}},
-            tasks=[
-                {"id": "T1", "agent": "coder", "prompt": "exit=3"},
-                {"id": "T2", "agent": "coder", "prompt": f"ask='{QUESTION}'"},
-                {"id": "T3", "agent": "closed", "prompt": "exit=0"},
-                {"id": "T4", "agent": "closed", "prompt": "exit=0"},
-                {"id": "T5", "agent": "closed", "prompt": "exit=0", "status": "BACKLOG"},
-            ],
-        )
-        process = space.start("run", file, "--headless")
-        printed = space.folder / "out.txt"
-        space.while_runs(process, lambda out=printed: "asks: Which" in out.read_text())
-        process.terminate()
-        process.wait(10)
-        yield space
+from tests.support.workspace import Workspace
 
 
 @pytest.fixture
-def space(made: Workspace, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
-    """A copy of that deck."""
-    for space in workspaces(tmp_path_factory.mktemp("stopped")):
-        shutil.copytree(made.deck, space.deck, ignore=shutil.ignore_patterns("control.sock"))
-        yield space
+def space(stopped: Workspace) -> Workspace:
+    """A deck of its own that nobody dispatches."""
+    return stopped
 
 
 def test_a_fault_without_a_supervisor_is_in_the_log_and_not_on_the_screen(
