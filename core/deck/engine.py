@@ -291,6 +291,7 @@ class Engine:
             self._launch(work)
             for call in work.after:
                 call()
+            self.memory.state.forget_old_ends()
         for part in work.parts:
             reached("part")
             if self.closing:

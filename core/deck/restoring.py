@@ -68,6 +68,7 @@ def state_from(stored: Stored, deck: str, keep_ended: int = KEPT_ENDED) -> DeckS
         state.put_task(task if wrote is None else evolve(task, wrote=wrote))
     for turn in stored.turns:
         state.put_turn(with_task(turn, state))
+    state.forget_old_ends()
     restore_items(state, stored.item_values)
     choose_items(state)
     return state

@@ -147,7 +147,7 @@ class DeckState:
         if turn.state in ENDED and (before is None or before.state not in ENDED):
             if before is not None:
                 self.lines.leave(turn)
-            self._keep_recent(turn.id)
+            self.ended.append(turn.id)
         if turn.batch in self.foreaches and turn.task is not None:
             task = self.tasks[turn.task]
             if task.index is not None:
@@ -181,14 +181,15 @@ class DeckState:
             else:
                 self.live.pop(turn.id, None)
 
-    def _keep_recent(self, turn: int) -> None:
-        self.ended.append(turn)
+    def forget_old_ends(self) -> None:
+        """Lets go of all but the latest ended turns; never of one that is still to be written."""
         while len(self.ended) > self.kept_ended:
             oldest = self.ended.popleft()
             if not self._asked_about(oldest):
                 self.turns.pop(oldest, None)
                 self.edited.pop(oldest, None)
                 self._turn_news.touch(oldest)
+                self._stale.add("turns")
 
     def _asked_about(self, turn: int) -> bool:
         return any(ask.turn == turn for ask in self.asks.values())

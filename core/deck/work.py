@@ -299,9 +299,7 @@ class Work:
     def close(self) -> Changes:
         """The finished transaction."""
         for turn_id, before in self._turn_states.items():
-            turn = self._claimed.get(turn_id) or self.state.turns.get(turn_id)
-            if turn is not None:
-                self._write_turn(turn, before)
+            self._write_turn(self._claimed.get(turn_id) or self.state.turns[turn_id], before)
         for attempt, at_ms in self.started.items():
             self.changes.add(sql.START_ATTEMPT, (at_ms, attempt))
         for task_id, may_be_done in self._tasks.items():

@@ -144,6 +144,7 @@ class Writer:
             changes.write(self.raw)  # raises where the guard refuses a claim
         for call in work.after:
             call()
+        self.state.forget_old_ends()
         self.events += work.events
         self.state.revision += 1
 
