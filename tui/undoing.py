@@ -122,10 +122,8 @@ def _waits_with(other: Turn, turn: Turn) -> bool:
 
 
 def _hold_again(command: ReleaseHold, view: DeckView) -> Undo | None:
-    if command.what.startswith("folder:"):
-        return None  # its key in the view is not the path that a hold is put by
-    hold = view.holds.get(command.what)
-    if hold is None and command.what.startswith(("account:", "budget:")):
+    hold = next((h for h in view.holds.values() if command.what in (h.what, h.named)), None)
+    if hold is None and command.what.startswith(("account:", "budget:", "folder:")):
         return None  # a hold would be something else
     reason = "" if hold is None else hold.reason
     return Undo(

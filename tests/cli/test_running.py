@@ -174,6 +174,10 @@ def test_the_first_interrupt_drains_and_the_second_stops(space: Workspace) -> No
     process.send_signal(signal.SIGINT)
     assert process.wait(20) == 128 + signal.SIGINT
     assert space.starts() == ["T1"]
+    told = space.run("run", file, "--headless", "--no-input", code=3).err
+    assert "deck is held by operator: everything was stopped (batchdeck release deck)" in told
+    assert "#3 T1 is held by operator (batchdeck release '#3')" in told
+    assert space.starts() == ["T1"], "what was stopped does not start again by itself"
 
 
 def test_a_missing_program_holds_its_agent_and_the_run_waits_for_the_operator(

@@ -18,6 +18,7 @@ from batchdeck.core.commands import (
     SetLimit,
     StopTurn,
 )
+from batchdeck.core.model.hold import Hold
 from batchdeck.core.model.limit import Limit
 from batchdeck.core.model.spec import TaskSpec
 from batchdeck.core.model.turn import Trigger
@@ -84,6 +85,16 @@ def test_holds_are_released_and_put_again() -> None:
     assert isinstance(released, ReleaseHold)
     assert released.what == "turn:431"
     assert isinstance(taken_back(ReleaseHold(what="turn:433")), PutHold)
+
+
+def test_a_folder_that_was_released_is_held_again_by_its_path() -> None:
+    hold = Hold("folder:1:2/x", "op", "not now", path="/repo/x")
+    undo = undo_of(ReleaseHold(what="folder:/repo/x"), view_of(holds={hold.what: hold}))
+    assert undo is not None
+    (put,) = undo.commands
+    assert isinstance(put, PutHold)
+    assert (put.what, put.reason) == ("folder:/repo/x", "not now")
+    assert undo_of(ReleaseHold(what="folder:/repo/y"), view_of()) is None
 
 
 def test_a_moved_turn_goes_back_before_the_one_it_stood_before() -> None:

@@ -75,7 +75,7 @@ class _Run:
             self._say("draining: nothing new starts; once more stops what runs")
             await self._deck.submit(Drain())
         else:
-            self._say("stopping what runs")
+            self._say("stopping what runs; the deck stays held until batchdeck release")
             await self._deck.submit(StopAll())
         self._arrived.set()
 
