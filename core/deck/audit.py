@@ -21,7 +21,7 @@ class Violation:
     """One invariant that does not hold."""
 
     kind: str
-    """counts, slots, disk, order, folder, stranded task or stranded turn."""
+    """counts, slots, queue, disk, order, folder, stranded task or stranded turn."""
     words: str
     """One line for a person."""
     turn: int | None = None
@@ -45,6 +45,7 @@ def violations(
         *_disk(live, on_disk),
         *_counts(state, live),
         *_slots(scheduler, live),
+        *_queue(state, scheduler),
         *_order(state, live),
         *_folders(state, live),
         *_stranded_turns(live, in_hand),
@@ -85,6 +86,14 @@ def _slots(scheduler: Scheduler, live: list[Turn]) -> Iterator[Violation]:
     for name, taken in scheduler.taken().items():
         if taken != held[name]:
             yield Violation("slots", f"{name}: {taken} slots are taken by {held[name]} turns")
+
+
+def _queue(state: DeckState, scheduler: Scheduler) -> Iterator[Violation]:
+    """What is started is what the row says now."""
+    for turn in scheduler.waiting:
+        if state.turns.get(turn.id) is not turn:
+            words = f"#{turn.id} would be started as it was before it changed"
+            yield Violation("queue", words, turn.id)
 
 
 def _order(state: DeckState, live: list[Turn]) -> Iterator[Violation]:

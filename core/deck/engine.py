@@ -263,7 +263,7 @@ class Engine:
             letters = await self._with_history(letters)
             receipts = carry_out_letters(letters, work, self._options)
             for turn in self.memory.take_due(work.now_ms):
-                work.refresh(turn)
+                work.refresh(turn.id)
             work.choose_items()
             shut_spent(work.state, work.scheduler, work.now_ms)
             self._admit(work)

@@ -11,7 +11,7 @@ from batchdeck.core.deck.tasks import begin_task
 from batchdeck.core.deck.work import Work
 from batchdeck.core.model.turn import LIVE, Turn
 
-FROM_DISK = frozenset({"counts", "slots", "disk"})
+FROM_DISK = frozenset({"counts", "slots", "queue", "disk"})
 """Kinds that are mended by reading the file again."""
 
 

@@ -176,8 +176,6 @@ def end_waiting(
     if turn.state is TurnState.WAITING:
         work.scheduler.vacate(turn)
         _close_asks(work, turn)
-    else:
-        work.scheduler.remove(turn.id)
     final = evolve(turn, state=state, ended_ms=work.now_ms, error=error, stopped_by=stopped_by)
     work.put_turn(final)
     _after_end(work, final)

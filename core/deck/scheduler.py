@@ -10,6 +10,7 @@ turn never costs the others anything. The database re-checks each claim (`0001_d
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterable
 from itertools import count
 
 from batchdeck.core.model.folder import Folder
@@ -106,6 +107,17 @@ class Scheduler:
         if lane.heap[0] == key:
             self._make_ready(lane)
 
+    def renew(self, turn: Turn) -> None:
+        """Takes a queued turn that it knows as it is now: none is handed out as it was before."""
+        known = self._turns.get(turn.id)
+        if known is None:
+            return
+        if self._lane_for(turn) is self._lane_of[turn.id] and turn.service_key == known.service_key:
+            self._turns[turn.id] = turn
+            return
+        self.remove(turn.id)
+        self.add(turn)
+
     def remove(self, turn: int) -> None:
         """Forgets a queued turn: it has been cancelled, held, edited, or waits for its order."""
         if self._lane_of.pop(turn, None) is not None:
@@ -113,6 +125,11 @@ class Scheduler:
 
     def __contains__(self, turn: int) -> bool:
         return turn in self._lane_of
+
+    @property
+    def waiting(self) -> Iterable[Turn]:
+        """The turns it knows, as it knows them (for the auditor)."""
+        return self._turns.values()
 
     def _lane_for(self, turn: Turn) -> _Lane:
         folder = turn.folder

@@ -68,7 +68,7 @@ def queue_turn(
     if text is not None:
         add_message(work, turn, Role.OPERATOR, text)
     work.emit("turn.queued", turn, trigger=trigger, position=turn.position)
-    work.refresh(turn)
+    work.refresh(turn.id)
     if position is not None:
         step_behind(work, turn)
     return turn
@@ -137,7 +137,7 @@ def step_behind(work: Work, turn: Turn) -> None:
         for member in work.state.lines.members(line)[:2]:
             other = work.state.turns[member]
             if other.id != turn.id and other.state is TurnState.QUEUED:
-                work.refresh(other)
+                work.refresh(other.id)
 
 
 def claim(work: Work, turn: Turn, forced: tuple[str, ...] = (), by: str | None = None) -> Turn:
@@ -183,14 +183,13 @@ def requeue(work: Work, turn: Turn, *, lane: Status | None = None) -> Turn:
         back = keeps_back(work.state.tasks[task.id], turn.trigger, work.state)
         queued = evolve(queued, blocked=back)
     work.put_turn(queued)
-    work.refresh(queued)
+    work.refresh(queued.id)
     refresh_next(work, queued)
     return queued
 
 
 def drop_queued(work: Work, turn: Turn, error: str) -> None:
     """Cancels a queued turn whose task is already decided."""
-    work.scheduler.remove(turn.id)
     final = evolve(turn, state=TurnState.CANCELLED, ended_ms=work.now_ms, error=error)
     work.put_turn(final)
     work.emit("turn.finished", final, state=final.state, exit_code=None, lane=final.lane)
@@ -201,7 +200,7 @@ def refresh_next(work: Work, turn: Turn) -> None:
     """Lets the scheduler know the turns that `turn`, now ended or put back, stood in the way of."""
     for following in work.state.lines.behind(turn):
         if following.state is TurnState.QUEUED:
-            work.refresh(following)
+            work.refresh(following.id)
 
 
 def put_hold(work: Work, hold: Hold) -> None:

@@ -86,11 +86,16 @@ class Work:
     def put_turn(self, turn: Turn) -> None:
         """Takes in a new or changed turn, and notes that it is to be written."""
         before = self.state.put_turn(turn)
+        if turn.state is TurnState.QUEUED:
+            self.scheduler.renew(turn)
+        else:
+            self.scheduler.remove(turn.id)
         if turn.id not in self._turn_states:
             self._turn_states[turn.id] = None if before is None else before.state
 
-    def refresh(self, turn: Turn) -> None:
+    def refresh(self, turn_id: int) -> None:
         """Lets the scheduler know a queued turn that may have become eligible, or stopped being."""
+        turn = self.state.turns[turn_id]
         if only_limits_left(turn, self.state, self.now_ms):
             self.scheduler.add(turn)
             return
@@ -104,16 +109,16 @@ class Work:
             for turn in left:
                 self.scheduler.remove(turn)
             for turn in entered:
-                self.refresh(self.state.turns[turn])
+                self.refresh(turn)
 
     def requeue_changed(self, turn: Turn) -> None:
         """Takes in a queued turn whose place or lane changed."""
-        self.scheduler.remove(turn.id)
         self.put_turn(turn)
-        self.refresh(turn)
+        self.refresh(turn.id)
 
     def claim(self, turn: Turn, forced: tuple[str, ...] = (), by: str | None = None) -> Turn:
         """Makes a queued turn running; its slots are already taken in the scheduler."""
+        assert turn is self.state.turns[turn.id], f"#{turn.id} has changed since"
         attempt = secrets.token_hex(ATTEMPT_ID_BYTES)
         running = evolve(
             turn,

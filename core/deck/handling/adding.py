@@ -150,7 +150,7 @@ def add_task(work: Work, command: AddTask, places: Places, earlier: Turn | None)
     if command.unauthorised and task.turn is not None:
         turn = evolve(work.state.turns[task.turn], authorised=False)
         work.put_turn(turn)
-        work.refresh(turn)
+        work.refresh(turn.id)
     if command.delivery_id is not None:
         note_delivery(
             work, command.delivery_id, task.turn or _turn_that_never_starts(work, task, places)

@@ -255,8 +255,6 @@ def _raise_global(work: Work, spec: BatchSpec, by: str) -> None:
 def _replan(work: Work, spec: BatchSpec, wanted: TaskSpec, places: Places) -> None:
     """An unbegun task takes what its file says now."""
     task = work.state.tasks[work.state.task_ids[spec.name, wanted.key]]
-    for turn in queued_turns(work, task):
-        work.scheduler.remove(turn.id)
     hand_over(work, task.conversation, wanted.agent)
     know_named(work, spec.name, wanted.conversation, wanted.agent)
     queued = queued_turns(work, task)
@@ -349,7 +347,7 @@ def _replan_turns(work: Work, task: Task, places: Places) -> None:
         work.requeue_changed(changed)
         step_behind(work, changed)
         for other in behind:
-            work.refresh(other)
+            work.refresh(other.id)
 
 
 def resume(work: Work, command: ResumeBatch) -> Receipt:
@@ -383,5 +381,5 @@ def _resume_one(work: Work, batch: Batch) -> bool:
         if not has_turn and task.status in ADMISSIBLE:
             begin_task(work, task)
         elif turn is not None and turn.state is TurnState.QUEUED:
-            work.refresh(turn)
+            work.refresh(turn.id)
     return True

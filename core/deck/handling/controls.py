@@ -124,7 +124,7 @@ def _hold_turn(work: Work, turn_id: int, by: str) -> Receipt:
         return Receipt(accepted=True, turn=turn.id, state=turn.state, message=words)
     held = replace(turn, held_by=by)
     work.put_turn(held)
-    work.refresh(held)
+    work.refresh(held.id)
     work.emit("hold", held, by=by, what=f"turn:{turn.id}")
     words = f"#{turn.id} is held"
     return Receipt(accepted=True, turn=turn.id, state=held.state, message=words)
@@ -206,7 +206,7 @@ def _release_turn(work: Work, turn_id: int, by: str) -> Receipt:
         raise NotFound(f"#{turn.id} is not held.")
     released = replace(turn, held_by=None, authorised=True)
     work.put_turn(released)
-    work.refresh(released)
+    work.refresh(released.id)
     work.emit("release", released, by=by, what=f"turn:{turn.id}")
     words = f"#{turn.id} is released"
     return Receipt(accepted=True, turn=turn.id, state=released.state, message=words)

@@ -61,13 +61,12 @@ def _new_batch(work: Work) -> Batch:
 
 def _move(work: Work, task: Task, batch: str, position: int) -> None:
     for turn in queued_turns(work, task):
-        work.scheduler.remove(turn.id)
         work.put_turn(evolve(turn, batch=batch))
     moved = evolve(task, batch=batch, position=position)
     work.put_task(moved)
     work.changes.add(sql.MOVE_TASK, (batch, position, task.id))
     turns = queued_turns(work, moved)
     for turn in turns:
-        work.refresh(turn)
+        work.refresh(turn.id)
     if not turns:
         begin_task(work, moved)

@@ -62,11 +62,10 @@ def move(work: Work, command: MoveTurn) -> Receipt:
     )
     changed = reordered(queue, turn, command.where, anchor, _in_line_elsewhere(work, queue))
     for other in changed:
-        work.scheduler.remove(other.id)
         work.put_turn(other)
         work.state.lines.resort(other)
     for other in changed:
-        work.refresh(other)
+        work.refresh(other.id)
     moved = work.state.turns[turn.id]
     spot = place(moved, work.view)
     work.emit("queue.moved", moved, by=command.by, place=spot)
@@ -193,7 +192,6 @@ def retarget(work: Work, command: RetargetTurn, folder: Folder | None) -> Receip
             f"#{turn.id} goes on in a conversation with {turn.agent}, which another agent does "
             "not know."
         )
-    work.scheduler.remove(turn.id)
     work.state.conversations[conversation.id] = evolve(conversation, agent=agent)
     work.changes.add(sql.SAVE_CONVERSATION_AGENT, (agent, conversation.id))
     if turn.task is not None and turn.trigger in DECIDES_TASK:
@@ -206,7 +204,7 @@ def retarget(work: Work, command: RetargetTurn, folder: Folder | None) -> Receip
     if folder is not None:
         work.know_folder(folder)
     work.put_turn(moved)
-    work.refresh(moved)
+    work.refresh(moved.id)
     work.emit("queue.retargeted", moved, by=command.by, before=turn.agent)
     return Receipt(
         accepted=True,

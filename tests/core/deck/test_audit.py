@@ -50,6 +50,15 @@ def test_a_slot_that_nobody_holds_is_seen() -> None:
     assert set(found(built.state, scheduler=scheduler)) == {"slots"}
 
 
+def test_a_turn_that_would_be_started_as_it_was_before_is_seen() -> None:
+    built = StateBuilder()
+    built.agent("a")
+    turn = built.turn("a")
+    scheduler = scheduler_for(built.state, NOW)
+    built.change(turn, title="better")
+    assert found(built.state, scheduler=scheduler) == ["queue"]
+
+
 def test_a_turn_that_the_file_does_not_know_as_running_is_seen() -> None:
     built, first, second = two_running()
     assert found(built.state, on_disk={first.id}) == ["disk"]

@@ -332,6 +332,23 @@ async def test_an_unbegun_task_takes_what_its_file_says_now(tmp_path: Path) -> N
         assert here.view.turns[2].title == "better"
 
 
+async def test_what_its_file_says_now_that_it_needs_comes_first(tmp_path: Path) -> None:
+    agents = [demo_agent("a", 2), demo_agent("c", 2)]
+    async with bench(tmp_path) as here:
+        await here.deck.submit(PutHold(what="deck"))
+        await here.add(batch_spec("b", [TaskSpec("T1", "a"), TaskSpec("T2", "a")], agents))
+        changed = [TaskSpec("T1", "a"), TaskSpec("T2", "c", depends_on=("T1",))]
+        await here.add(batch_spec("b", changed, agents))
+        await here.deck.submit(ReleaseHold(what="deck"))
+        assert here.view.live == (1,)
+        await here.end(1)
+        await here.puppets.until_begun(2)
+        assert here.puppets.assignments[2].agent.name == "c"
+        await here.end(2)
+    async with bench(tmp_path) as here:
+        assert (here.view.turns[2].agent, here.view.tasks[2].agent) == ("c", "c")
+
+
 async def test_an_agent_that_another_active_batch_defines_otherwise_is_refused(
     tmp_path: Path,
 ) -> None:

@@ -98,6 +98,9 @@ async def test_an_edited_message_is_sent_as_it_is_then(tmp_path: Path) -> None:
         await here.end(1)
         await here.puppets.until_begun(turn)
         assert here.puppets.assignments[turn].prompt == "better"
+        assert here.view.turns[turn].title == "better"
+        await here.end(turn)
+        assert here.view.turns[turn].title == "better"
 
 
 async def test_an_edited_task_gets_its_new_prompt(tmp_path: Path) -> None:
@@ -118,6 +121,7 @@ async def test_messages_are_merged_at_the_first_ones_place(tmp_path: Path) -> No
         await here.end(1)
         await here.puppets.until_begun(first)
         assert here.puppets.assignments[first].prompt == "one\n\nthree"
+        assert here.view.turns[first].title == "one three"
         assert here.view.turns[second].state is TurnState.QUEUED
 
 

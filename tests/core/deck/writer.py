@@ -117,7 +117,7 @@ class Writer:
         work = self._work()
         for turn in list(self.state.turns.values()):
             if turn.state is TurnState.QUEUED:
-                work.refresh(turn)
+                work.refresh(turn.id)
         self._finish(work)
 
     def reopen(self) -> None:
