@@ -97,10 +97,11 @@ def _items(
     in_file = {limit.name: limit.value for limit in spec.limits}
     most, begun = (given.get(flag, in_file[name]) for flag, name in names.items())
     if begun is not None and (most is None or begun < most):
-        shown = "as many items as like" if most is None else f"{most} items"
+        need = f"at least {most}" if most is not None else "no limit of those"
+        shown = f"{most} items" if most is not None else "any number of items"
         raise BadInput(
-            f"--max-active, --max-outstanding: {shown} at work need at least as many that may "
-            f"have begun, not {begun}."
+            f"--max-active, --max-outstanding: {shown} at work need {need} that may have begun, "
+            f"not {begun}."
         )
     return [_flag(names[flag], value, flag) for flag, value in given.items()]
 
