@@ -96,12 +96,10 @@ def _items(
         raise BadInput("--max-active, --max-outstanding: the batch file has no foreach.")
     in_file = {limit.name: limit.value for limit in spec.limits}
     most, begun = (given.get(flag, in_file[name]) for flag, name in names.items())
-    if begun is not None and (most is None or begun < most):
-        need = f"at least {most}" if most is not None else "no limit of those"
-        shown = f"{most} items" if most is not None else "any number of items"
+    if most is not None and begun is not None and begun < most:
         raise BadInput(
-            f"--max-active, --max-outstanding: {shown} at work need {need} that may have begun, "
-            f"not {begun}."
+            f"--max-active, --max-outstanding: {most} items at work need at least {most} that may "
+            f"have begun, not {begun}."
         )
     return [_flag(names[flag], value, flag) for flag, value in given.items()]
 

@@ -173,13 +173,12 @@ def _check_items_limit(
     both = {active, outstanding}
     numbers = {key: others.get(key, effective_limit(view, key)) for key in both} | {name: value}
     most, begun = numbers[active], numbers[outstanding]
-    if begun is None or value is None or (most is not None and most <= begun):
+    if begun is None or most is None or most <= begun:
         return
-    shown = "none" if most is None else most
     other = outstanding if name == active else active
     advice = "Give others" if both <= others.keys() else f"Change {other} too"
     raise BadInput(
-        f"{name}: {value} would leave {shown} items at work and {begun} that may have begun. "
+        f"{name}: {value} would leave {most} items at work and {begun} that may have begun. "
         f"{advice}."
     )
 

@@ -148,6 +148,10 @@ def test_no_more_items_are_at_work_than_may_have_begun(
         check_limit(with_items(4, 20), name, value)
 
 
+def test_items_without_a_limit_at_work_are_bounded_by_those_that_may_begin() -> None:
+    check_limit(with_items(None, 20), "items:docs/outstanding", 30)
+
+
 def test_a_batch_without_a_foreach_has_no_items_to_limit() -> None:
     with pytest.raises(BadInput, match="with a foreach: none"):
         full_limit_name(view_of("docs"), "items:docs")
