@@ -150,7 +150,7 @@ def look(paths: DeckPaths) -> Iterator[Look]:
     except sqlite3.Error as error:
         raise StoreError(f"{paths.database} cannot be opened: {error}.") from error
     try:
-        if version(raw) == 0:
+        if _is_being_made(raw):
             raise NotFound(f"The deck at {paths.root} is being made; try again.", code="no_deck")
         is_old = version(raw) < migrations()[-1].number
         yield Look(raw, paths, _not_up_to_date(paths) if is_old else None)
@@ -158,6 +158,17 @@ def look(paths: DeckPaths) -> Iterator[Look]:
         raise StoreError(f"{paths.database} cannot be read: {error}.") from error
     finally:
         raw.close()
+
+
+def _is_being_made(raw: sqlite3.Connection) -> bool:
+    """Whether it has no schema yet. Where the process that made it was killed at the file's first
+    write, its rollback journal is left, and only who opens it to write can do away with that."""
+    try:
+        return version(raw) == 0
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode == sqlite3.SQLITE_READONLY_ROLLBACK:
+            return True
+        raise
 
 
 def _not_up_to_date(paths: DeckPaths) -> BatchdeckError:

@@ -325,6 +325,24 @@ def test_a_deck_in_the_place_of_a_file_is_one_line(space: Workspace, invoke: Inv
     assert len(refused.err.splitlines()) == 1
 
 
+def test_a_deck_that_was_killed_at_the_first_write_of_its_file_is_run_all_the_same(
+    space: Workspace,
+) -> None:
+    space.deck.mkdir(mode=0o700)
+    elsewhere = space.folder / "made.db"
+    raw = sqlite3.connect(elsewhere, isolation_level=None)
+    raw.execute("PRAGMA cache_size = 1")
+    raw.execute("BEGIN")
+    raw.execute("CREATE TABLE t AS SELECT zeroblob(100000)")
+    for end in ("", "-journal"):  # as a kill at this moment leaves them
+        shutil.copy(f"{elsewhere}{end}", f"{space.deck / 'deck.db'}{end}")
+    raw.close()
+    assert "is being made" in space.run("status", code=2).err
+    assert "Traceback" not in space.run("doctor").err
+    task = {"id": "T1", "agent": "coder", "prompt": "say=done"}
+    space.run("run", space.batch(tasks=[task]), "--headless", code=0)
+
+
 def test_a_deck_whose_making_was_cut_off_between_two_steps_is_run_all_the_same(
     space: Workspace,
 ) -> None:
