@@ -133,7 +133,9 @@ def test_a_bare_id_is_that_of_the_active_batch_where_another_one_has_ended(
     space: Workspace, invoke: Invoke
 ) -> None:
     ended = space.batch(
-        name="ended", agents={"fresh": {}}, tasks=[{"id": "T1", "agent": "fresh", "prompt": "say=x"}]
+        name="ended",
+        agents={"fresh": {}},
+        tasks=[{"id": "T1", "agent": "fresh", "prompt": "say=x"}],
     )
     invoke("run", ended, "--headless", "--auto-resume", code=0)
     assert invoke("task", "show", "T1", "--json", code=0).json["batch"] == "docs"
