@@ -52,6 +52,8 @@ def in_words(error: sqlite3.Error) -> str:
             "The deck's database is damaged. Copy the deck's folder before anything else; "
             "batchdeck doctor looks closer."
         )
+    if code == sqlite3.SQLITE_READONLY_ROLLBACK:
+        return "The deck's database was left at its first write; the next run makes it anew."
     limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
     if code == sqlite3.SQLITE_IOERR_WRITE and limit != resource.RLIM_INFINITY:
         return (
