@@ -1,41 +1,25 @@
-"""What may not start because of an account or a budget, for the scheduler."""
+"""Which agents may not start because of their account, and when that is over."""
 
 from __future__ import annotations
 
-from batchdeck.core.deck.scheduler import Scheduler
+from collections.abc import Iterator
+
 from batchdeck.core.deck.state import DeckState
 from batchdeck.core.model.account import account_of
-from batchdeck.core.rules.budgets import closed_batches
 from batchdeck.core.rules.cooling import admits_probe
-from batchdeck.core.rules.quiescing import quiesced
 
 
-def shut_spent(state: DeckState, scheduler: Scheduler, now_ms: int) -> None:
-    """Closes the agents whose account is held or cools down and the batches whose budget is used
-    up, and opens those that were closed for that and are no longer."""
-    shut = _shut_agents(state, now_ms)
-    if state.budgets:
-        shut |= {f"batch:{name}" for name in closed_batches(state.budgets)}
-    if shut == state.shut:
-        return
-    changed, state.shut = shut ^ state.shut, shut
-    waiting = {
-        f"batch:{name}" for name in quiesced(state.asks.values(), state.turns, state.batches)
-    }
-    waiting |= {f"batch:{b.name}" for b in state.batches.values() if b.adding is not None}
-    for slot in changed:
-        scheduler.set_closed(slot, slot in shut or slot in state.holds or slot in waiting)
-
-
-def _shut_agents(state: DeckState, now_ms: int) -> set[str]:
+def shut_agents(state: DeckState, now_ms: int) -> Iterator[str]:
+    """The agents whose account is held or cools down."""
     closed = {what.partition(":")[2] for what in state.holds if what.startswith("account:")}
     for cooldown in state.cooldowns.values():
         if not admits_probe(cooldown, state.turns, now_ms):
             closed.add(cooldown.account)
     if not closed:
-        return set()
-    agents = state.agents.values()
-    return {f"agent:{agent.name}" for agent in agents if account_of(agent) in closed}
+        return
+    for agent in state.agents.values():
+        if account_of(agent) in closed:
+            yield agent.name
 
 
 def next_reset_ms(state: DeckState, now_ms: int) -> int | None:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
+from batchdeck.core.deck.closing import closed_slots
 from batchdeck.core.deck.scheduler import Scheduler
 from batchdeck.core.deck.state import DeckState
 from batchdeck.core.model.batch import BatchState
@@ -45,6 +46,7 @@ def violations(
         *_disk(live, on_disk),
         *_counts(state, live),
         *_slots(scheduler, live),
+        *_closed(state, scheduler),
         *_queue(state, scheduler),
         *_order(state, live),
         *_folders(state, live),
@@ -86,6 +88,14 @@ def _slots(scheduler: Scheduler, live: list[Turn]) -> Iterator[Violation]:
     for name, taken in scheduler.taken().items():
         if taken != held[name]:
             yield Violation("slots", f"{name}: {taken} slots are taken by {held[name]} turns")
+
+
+def _closed(state: DeckState, scheduler: Scheduler) -> Iterator[Violation]:
+    """What admits nothing is what is held, used up or waited for, and nothing else."""
+    wanted = closed_slots(state, state.closed_as_of_ms)
+    for name in sorted(wanted ^ scheduler.closed()):
+        words = "open and should be closed" if name in wanted else "closed and should be open"
+        yield Violation("slots", f"{name} is {words}")
 
 
 def _queue(state: DeckState, scheduler: Scheduler) -> Iterator[Violation]:

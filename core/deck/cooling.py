@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from batchdeck.core.agents.adapter import Outcome
-from batchdeck.core.deck.accounts import shut_spent
+from batchdeck.core.deck.closing import close_slots
 from batchdeck.core.deck.work import Work
 from batchdeck.core.model.account import Cooldown, UsageLimit, account_of
 from batchdeck.core.model.evolving import evolve
@@ -37,7 +37,7 @@ def note_attempt(work: Work, turn: Turn) -> None:
     if cooldown is None or tried_by(cooldown, work.state.turns) is not None:
         return
     _keep(work, evolve(cooldown, probe=turn.id))
-    shut_spent(work.state, work.scheduler, work.now_ms)
+    close_slots(work.state, work.scheduler, work.now_ms)
 
 
 def note_end(work: Work, turn: Turn, outcome: Outcome) -> None:

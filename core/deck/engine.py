@@ -12,9 +12,9 @@ import anyio.to_thread
 from batchdeck.core.agents.adapter import Assignment
 from batchdeck.core.clock import Clock
 from batchdeck.core.commands import AddBatch, Command, Receipt, Reconcile
-from batchdeck.core.deck.accounts import shut_spent
 from batchdeck.core.deck.answering import Answers, closed, refusal
 from batchdeck.core.deck.carrying import carry_out_letters
+from batchdeck.core.deck.closing import close_slots
 from batchdeck.core.deck.committing import Barriers
 from batchdeck.core.deck.dispatcher import Dispatcher
 from batchdeck.core.deck.handling.commands import look_up
@@ -24,7 +24,6 @@ from batchdeck.core.deck.memory import Memory
 from batchdeck.core.deck.options import DeckOptions
 from batchdeck.core.deck.reading import Reader
 from batchdeck.core.deck.reconcile import Reconciler
-from batchdeck.core.deck.restoring import sync_holds
 from batchdeck.core.deck.setbacks import Setbacks, failed_words
 from batchdeck.core.deck.state import DeckState
 from batchdeck.core.deck.sweeping import Sweeper
@@ -206,7 +205,7 @@ class Engine:
         """Holds what the operator should look at before anything starts; the inbox is empty."""
         work = self._new_work()
         put_hold(work, hold)
-        sync_holds(self.memory.scheduler, work.view)
+        close_slots(work.state, work.scheduler, work.now_ms)
         self._start_work = work
 
     async def settle(self) -> None:
@@ -265,7 +264,7 @@ class Engine:
             for turn in self.memory.take_due(work.now_ms):
                 work.refresh(turn.id)
             work.choose_items()
-            shut_spent(work.state, work.scheduler, work.now_ms)
+            close_slots(work.state, work.scheduler, work.now_ms)
             self._admit(work)
             await self._save(work)
         except BatchdeckError as error:

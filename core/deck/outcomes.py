@@ -10,7 +10,6 @@ from batchdeck.core.deck.conversing import add_message, keep_session
 from batchdeck.core.deck.cooling import cool_down, note_end
 from batchdeck.core.deck.losing import decide_lost
 from batchdeck.core.deck.permitting import close_live
-from batchdeck.core.deck.restoring import sync_holds
 from batchdeck.core.deck.spending import spend
 from batchdeck.core.deck.stepping import take_answer
 from batchdeck.core.deck.tasks import decide_task
@@ -123,7 +122,6 @@ def _wait_for_answer(work: Work, turn: Turn, outcome: Outcome) -> None:
         opened_ms=work.now_ms,
     )
     open_ask(work, waiting, ask)
-    sync_holds(work.scheduler, work.view)
 
 
 def finish(work: Work, turn: Turn, outcome: Outcome) -> Turn:
@@ -186,7 +184,6 @@ def _close_asks(work: Work, turn: Turn) -> None:
     for ask in [ask for ask in work.state.asks.values() if ask.turn == turn.id]:
         closed = evolve(ask, state=AskState.CANCELLED, answered_ms=work.now_ms)
         work.put_ask(closed, is_open=False)
-    sync_holds(work.scheduler, work.view)
 
 
 def _after_end(work: Work, turn: Turn) -> None:

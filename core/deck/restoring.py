@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from batchdeck.core.deck.accounts import shut_spent
 from batchdeck.core.deck.admitting import (
     admitted_as_item,
     choose_items,
@@ -10,9 +9,9 @@ from batchdeck.core.deck.admitting import (
     restore_items,
 )
 from batchdeck.core.deck.budgeting import stand_budgets
+from batchdeck.core.deck.closing import close_slots
 from batchdeck.core.deck.scheduler import Scheduler
 from batchdeck.core.deck.state import KEPT_ENDED, DeckState
-from batchdeck.core.model.batch import Interrupt
 from batchdeck.core.model.evolving import evolve
 from batchdeck.core.model.task import ADMISSIBLE, SETTLED, Status, Task
 from batchdeck.core.model.turn import (
@@ -23,9 +22,7 @@ from batchdeck.core.model.turn import (
     Turn,
     TurnState,
 )
-from batchdeck.core.rules.budgets import closed_batches
 from batchdeck.core.rules.limits import effective_agent_limit, effective_limit
-from batchdeck.core.rules.quiescing import quiesced
 from batchdeck.core.store.load import Stored
 from batchdeck.core.view import AgentTally, DeckView, IssueMove
 
@@ -125,8 +122,7 @@ def scheduler_for(state: DeckState, now_ms: int) -> Scheduler:
     scheduler = Scheduler()
     view = state.snapshot(now_ms)
     sync_limits(scheduler, view)
-    sync_holds(scheduler, view)
-    shut_spent(state, scheduler, now_ms)
+    close_slots(state, scheduler, now_ms)
     for turn in state.turns.values():
         if turn.state in LIVE:
             scheduler.take(turn)
@@ -145,29 +141,6 @@ def sync_limits(scheduler: Scheduler, view: DeckView) -> None:
     for name in view.limits:
         if not name.startswith("agent:"):
             scheduler.set_limit(name, effective_limit(view, name))
-
-
-def sync_holds(scheduler: Scheduler, view: DeckView) -> None:
-    """Closes what is held or quiesces, and the whole deck while it drains or too many wait."""
-    attention = effective_limit(view, "attention")
-    overloaded = attention is not None and view.waiting >= attention
-    scheduler.set_closed("global", "deck" in view.holds or view.draining or overloaded)
-    spent = closed_batches(view.budgets)
-    asked = quiesced(view.asks.values(), view.turns, view.batches)
-    for name, batch in view.batches.items():
-        if batch.adding is not None:
-            scheduler.set_closed(f"batch:{name}", True)
-            continue
-        if batch.interrupt is Interrupt.QUIESCE:
-            what = f"batch:{name}"
-            shut = name in asked or name in spent or what in view.holds
-            scheduler.set_closed(what, shut)
-    for what in view.holds:
-        kind, _, name = what.partition(":")
-        if kind in ("agent", "batch"):
-            scheduler.set_closed(what, True)
-        elif kind == "folder":
-            scheduler.hold_folder(name)
 
 
 def settled(state: DeckState, batch: str) -> bool:

@@ -62,6 +62,7 @@ class Scheduler:
         self._turns: dict[int, Turn] = {}
         self._occupied: dict[str, int] = {}
         self._above: dict[str, dict[str, None]] = {}
+        self._closed: frozenset[str] = frozenset()
         self._held_folders: set[str] = set()
         self._at_folder: dict[str, list[tuple[int, _Lane]]] = {}
 
@@ -80,16 +81,24 @@ class Scheduler:
         slot.limit = limit
         self._wake(slot)
 
-    def set_closed(self, name: str, closed: bool) -> None:
-        """Holds or releases everything that counts under a limit's name."""
-        slot = self.slot(name)
+    def close(self, names: frozenset[str]) -> None:
+        """Holds what counts under these limits or works in these `folder:KEY`, and nothing else."""
+        for name in names ^ self._closed:
+            kind, _, key = name.partition(":")
+            if kind == "folder":
+                self._close_folder(key, name in names)
+            else:
+                self._close_slot(self.slot(name), name in names)
+        self._closed = names
+
+    def _close_slot(self, slot: Slot, closed: bool) -> None:
         slot.closed = closed
         self._wake(slot)
 
-    def hold_folder(self, key: str) -> None:
-        self._held_folders.add(key)
-
-    def release_folder(self, key: str) -> None:
+    def _close_folder(self, key: str, closed: bool) -> None:
+        if closed:
+            self._held_folders.add(key)
+            return
         self._held_folders.discard(key)
         self._wake_folder(key)
 
@@ -285,6 +294,11 @@ class Scheduler:
         for stamp, lane in self._at_folder.pop(key, ()):
             if stamp == lane.stamp:
                 self._make_ready(lane)
+
+    def closed(self) -> frozenset[str]:
+        """What admits nothing, as the scheduler has it (for the auditor)."""
+        slots = (name for name, slot in self._slots.items() if slot.closed)
+        return frozenset((*slots, *(f"folder:{key}" for key in self._held_folders)))
 
     def taken(self) -> dict[str, int]:
         """How many slots of each limit are taken, as the scheduler has it (for the auditor)."""

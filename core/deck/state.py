@@ -82,8 +82,8 @@ class DeckState:
     """By batch."""
     budgets: dict[str, Spending] = field(default_factory=dict)
     """How they stand, by their names in a view."""
-    shut: set[str] = field(default_factory=set)
-    """What the scheduler does not admit because of an account or a budget, by limits' names."""
+    closed_as_of_ms: int = 0
+    """When it was last worked out what admits nothing: the scheduler has it so."""
     next: NextIds = field(default_factory=NextIds)
     draining: bool = False
     fault: str | None = None

@@ -208,11 +208,6 @@ def put_hold(work: Work, hold: Hold) -> None:
     work.state.holds[hold.what] = hold
     work.state.touch("holds")
     work.changes.add(sql.SAVE_HOLD, (hold.what, hold.by, hold.reason, hold.at_ms))
-    kind, _, name = hold.what.partition(":")
-    if kind in ("agent", "batch"):
-        work.scheduler.set_closed(hold.what, True)
-    elif kind == "folder":
-        work.scheduler.hold_folder(name)
     work.emit("hold", by=hold.by, what=hold.named, reason=hold.reason, **key_of(hold))
 
 

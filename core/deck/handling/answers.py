@@ -11,7 +11,6 @@ from batchdeck.core.deck.handling.finding import find_task
 from batchdeck.core.deck.losing import answer_lost
 from batchdeck.core.deck.moving import move_task
 from batchdeck.core.deck.permitting import answer_live
-from batchdeck.core.deck.restoring import sync_holds
 from batchdeck.core.deck.tasks import finish_batch
 from batchdeck.core.deck.turns import queue_again
 from batchdeck.core.deck.work import Work
@@ -136,7 +135,6 @@ def answer_ask(work: Work, ask: Ask, words: str, by: str) -> Receipt:
     if task is not None and decides and task.status is Status.BLOCKED and not still_blocked:
         task = work.set_status(task.id, Status.READY, by=by)
     if task is not None and decides and work.state.batches[task.batch].stopped_admitting:
-        sync_holds(work.scheduler, work.view)
         finish_batch(work, task.batch)
         words = f"answered; {task.batch} has failed, and starts nothing more"
         return Receipt(accepted=True, message=words)
@@ -150,7 +148,6 @@ def answer_ask(work: Work, ask: Ask, words: str, by: str) -> Receipt:
     )
     if task is not None and decides:
         work.put_task(replace(work.state.tasks[task.id], turn=following.id))
-    sync_holds(work.scheduler, work.view)
     return Receipt(accepted=True, turn=following.id, message=f"answered: #{following.id}")
 
 

@@ -26,7 +26,6 @@ from batchdeck.core.deck.handling.foreaches import (
 )
 from batchdeck.core.deck.handling.limits import put_limit
 from batchdeck.core.deck.handling.parts import Coming
-from batchdeck.core.deck.restoring import sync_holds
 from batchdeck.core.deck.spending import take_in_budget
 from batchdeck.core.deck.tasks import (
     begin_task,
@@ -101,7 +100,6 @@ def _begin(work: Work, coming: Coming, existing: Batch | None) -> None:
         work.put_batch(batch)
     else:
         work.put_batch(evolve(existing or batch, adding=first))
-        work.scheduler.set_closed(batch_limit(spec.name), True)
     if existing is None:
         _save_plan(work, coming)
     take_in_foreach(work, spec, batch, coming.places)
@@ -133,9 +131,6 @@ def _settle(work: Work, coming: Coming) -> None:
     _put_limits(work, spec, coming.by)
     for task in coming.changed:
         _replan(work, spec, task, coming.places)
-    if coming.is_large:
-        work.scheduler.set_closed(batch_limit(spec.name), False)
-        sync_holds(work.scheduler, work.view)
 
 
 def _ended_already(work: Work, spec: BatchSpec, existing: Batch) -> Receipt:

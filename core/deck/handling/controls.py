@@ -22,7 +22,6 @@ from batchdeck.core.deck.handling.foreaches import refuse_barrier, refuse_commit
 from batchdeck.core.deck.losing import RETRY, open_ask_about
 from batchdeck.core.deck.moving import move_task
 from batchdeck.core.deck.outcomes import stop_turn
-from batchdeck.core.deck.restoring import sync_holds
 from batchdeck.core.deck.spending import allow_more
 from batchdeck.core.deck.tasks import (
     begin_task,
@@ -99,8 +98,6 @@ def _put(work: Work, hold: Hold, name: str) -> Receipt:
     if known is not None and (known.by, known.reason) == (hold.by, hold.reason):
         return Receipt(accepted=True, message=f"{name} is held already")
     put_hold(work, hold)
-    if hold.what == DECK:
-        sync_holds(work.scheduler, work.view)
     return Receipt(accepted=True, message=f"{name} is held")
 
 
@@ -152,9 +149,6 @@ def release(work: Work, command: ReleaseHold, folder: Folder | None) -> Receipt:
         _drop_hold(work, DECK if kind == DECK else f"{kind}:{name}", command.by)
     if kind == DECK:
         work.state.banner = None
-    elif folder is None and command.what not in work.state.shut:
-        work.scheduler.set_closed(command.what, False)
-    sync_holds(work.scheduler, work.view)
     return Receipt(accepted=True, message=f"{command.what or 'the deck'} is released")
 
 
@@ -193,7 +187,6 @@ def _release_folder(work: Work, name: str, folder: Folder, by: str) -> None:
         raise NotFound(f"folder:{name} is not held.")
     for key in held:
         _drop_hold(work, f"folder:{key}", by)
-        work.scheduler.release_folder(key)
     work.know_folder(folder)
     for turn in queued:
         if turn.folder != folder:
@@ -217,7 +210,6 @@ def drain(work: Work, command: Drain) -> Receipt:
     if work.state.draining != command.on:
         work.state.draining = command.on
         work.keep_fact("draining", "1" if command.on else "0")
-        sync_holds(work.scheduler, work.view)
         work.emit("hold" if command.on else "release", by=command.by, what="drain")
     words = "draining: nothing new starts" if command.on else "admitting again"
     return Receipt(accepted=True, message=words)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from batchdeck.core.commands import Receipt, SetLimit
-from batchdeck.core.deck.restoring import sync_holds
 from batchdeck.core.deck.work import Work
 from batchdeck.core.model.limit import ATTENTION, Limit
 from batchdeck.core.rules.limits import check_limit, effective_limit, full_limit_name
@@ -28,9 +27,7 @@ def put_limit(work: Work, limit: Limit) -> None:
             int(limit.explicit),
         ),
     )
-    if limit.name == ATTENTION:
-        sync_holds(work.scheduler, work.view)
-    else:
+    if limit.name != ATTENTION:
         work.scheduler.set_limit(limit.name, binding)
     if before is None or before.value != limit.value:
         work.emit(

@@ -122,6 +122,21 @@ async def test_as_many_turns_wait_for_a_person_as_the_operator_allows(tmp_path: 
         assert here.view.running == 1
 
 
+@pytest.mark.parametrize("for_good", [False, True])
+async def test_a_turn_that_waited_for_a_person_and_is_stopped_makes_room_for_another_question(
+    tmp_path: Path, for_good: bool
+) -> None:
+    async with bench(tmp_path) as here:
+        await here.deck.submit(SetLimit(name="attention", value=1))
+        tasks = [TaskSpec("T1", "a"), TaskSpec("T2", "a")]
+        await here.add(batch_spec("b", tasks, [demo_agent("a", 1)]))
+        await here.puppets.until_begun(1)
+        here.puppets.ask(1, "well?")
+        await here.until(lambda view: view.asks)
+        await here.deck.submit(StopTurn(turn=1, for_good=for_good))
+        assert here.view.live == (2,)
+
+
 async def test_answering_the_question_of_a_message_leaves_the_finished_task_as_it_is(
     tmp_path: Path,
 ) -> None:

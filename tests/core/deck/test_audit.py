@@ -12,6 +12,7 @@ from batchdeck.core.deck.audit import violations
 from batchdeck.core.deck.restoring import scheduler_for
 from batchdeck.core.deck.state import DeckState
 from batchdeck.core.model.evolving import evolve
+from batchdeck.core.model.hold import Hold
 from batchdeck.core.model.spec import TaskSpec
 from batchdeck.core.model.turn import Turn, TurnState
 from tests.support.builders import NOW, StateBuilder, batch_spec, demo_agent, folder
@@ -48,6 +49,17 @@ def test_a_slot_that_nobody_holds_is_seen() -> None:
     scheduler = scheduler_for(built.state, NOW)
     scheduler.take(evolve(first, id=99))
     assert set(found(built.state, scheduler=scheduler)) == {"slots"}
+
+
+def test_what_is_closed_or_open_and_should_not_be_is_seen() -> None:
+    built, _, _ = two_running()
+    scheduler = scheduler_for(built.state, NOW)
+    scheduler.close(frozenset({"agent:a"}))
+    assert found(built.state, scheduler=scheduler) == ["slots"]
+    built.state.holds["agent:a"] = Hold("agent:a", "op")
+    assert found(built.state, scheduler=scheduler) == []
+    built.state.draining = True
+    assert found(built.state, scheduler=scheduler) == ["slots"]
 
 
 def test_a_turn_that_would_be_started_as_it_was_before_is_seen() -> None:

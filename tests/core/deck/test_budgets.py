@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from batchdeck.core.commands import PutHold, ReleaseHold, RetryTask
+from batchdeck.core.deck.handling import parts
 from batchdeck.core.deck.looking import look
 from batchdeck.core.model.budget import Spent, TurnSpent
 from batchdeck.core.model.gate import GateName
@@ -69,6 +70,22 @@ async def test_a_hard_budget_that_is_used_up_starts_nothing_more_and_stops_nothi
         (gate,) = shut(evaluate(view.turns[3], view, view.at_ms))[:1]
         assert (gate.name, gate.subject) == (GateName.BUDGET, "batch:b")
         assert "budget.reached" in await here.kinds()
+
+
+async def test_a_hard_budget_that_is_used_up_stays_so_when_many_more_are_added(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parts, "MOST_AT_ONCE", 3)
+    async with bench(tmp_path) as here:
+        await here.add(spec(2, tokens=10, hard=True))
+        await here.end(1, tokens_in=10, tokens_out=10)
+        await here.add(spec(9, tokens=10, hard=True))
+        assert len(here.view.tasks) == 9
+        assert here.view.live == ()
+        await here.deck.submit(ReleaseHold(what="budget:b"))
+        assert here.view.live == (), "20 are used, and 20 allowed"
+        await here.deck.submit(ReleaseHold(what="budget:b"))
+        assert here.view.live == (2,)
 
 
 async def test_a_person_allows_as_much_again(tmp_path: Path) -> None:

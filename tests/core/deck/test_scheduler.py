@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from batchdeck.core.deck.restoring import only_limits_left, scheduler_for, sync_holds
+from batchdeck.core.deck.closing import close_slots
+from batchdeck.core.deck.restoring import only_limits_left, scheduler_for
 from batchdeck.core.deck.scheduler import Scheduler
 from batchdeck.core.model.hold import Hold
 from batchdeck.core.model.task import Status
@@ -95,16 +96,11 @@ class _Random:
     def _hold(self) -> None:
         state = self.build.state
         what = self.dice.choice(["deck", "agent:a", "batch:x", "folder:/repo/docs"])
-        kind, _, name = what.partition(":")
         if what in state.holds:
             del state.holds[what]
-            if kind == "folder":
-                self.scheduler.release_folder(name)
-            elif kind != "deck":
-                self.scheduler.set_closed(what, False)
         else:
             state.holds[what] = Hold(what, "op")
-        sync_holds(self.scheduler, state.snapshot(NOW))
+        close_slots(state, self.scheduler, NOW)
 
     def _drop(self) -> None:
         queued = [t for t in self.build.state.turns.values() if t.state is TurnState.QUEUED]

@@ -9,9 +9,9 @@ from dataclasses import replace
 
 from batchdeck.core.agents.adapter import Outcome
 from batchdeck.core.commands import Command, Receipt
-from batchdeck.core.deck.accounts import shut_spent
 from batchdeck.core.deck.audit import violations
 from batchdeck.core.deck.barrier import is_ripe, judge
+from batchdeck.core.deck.closing import close_slots
 from batchdeck.core.deck.committing import carry_out_verdict
 from batchdeck.core.deck.following import follow
 from batchdeck.core.deck.handling.batches import add_part
@@ -136,7 +136,7 @@ class Writer:
         if work is self._open:
             return
         work.choose_items()
-        shut_spent(self.state, self.scheduler, work.now_ms)
+        close_slots(self.state, self.scheduler, work.now_ms)
         while (turn := self.scheduler.next()) is not None:
             claim(work, turn)
         changes = work.close()
