@@ -47,6 +47,9 @@ class _Deferred:
     def never_started(self, run: Any) -> bool:
         return True
 
+    def at_work(self, run: Any) -> bool:
+        return False
+
     async def close(self) -> None:
         if self._agent is not None:
             await self._agent.close()

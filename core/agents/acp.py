@@ -96,6 +96,10 @@ class AcpAgent:
         """See `Adapter.never_started`."""
         return False
 
+    def at_work(self, run: Path) -> bool:
+        """See `Adapter.at_work`: never longer than somebody watches."""
+        return False
+
     async def close(self) -> None:
         """Nothing is kept open between attempts."""
 

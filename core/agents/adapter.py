@@ -145,16 +145,20 @@ class Adapter(Protocol):
         ...
 
     async def adopt(self, assignment: Assignment, control: Control) -> Outcome:
-        """Goes on with an attempt that an earlier supervisor began (only where `outlives`)."""
+        """Goes on with an attempt that began before (only where `outlives`).
+
+        By an earlier supervisor, or by this one, whose watching failed.
+        """
         ...
 
     async def end_leftovers(self, attempt: str) -> int:
-        """Ends what a supervisor that died has left of an attempt; how many processes that were.
-
-        Asked only of agents that do not outlive their supervisor.
-        """
+        """Ends what is left of an attempt that nobody watches; how many processes that were."""
         ...
 
     def never_started(self, run: Path) -> bool:
         """Proves that an attempt was never started, and sees to it that it never will be."""
+        ...
+
+    def at_work(self, run: Path) -> bool:
+        """Whether an attempt that was started has not ended."""
         ...

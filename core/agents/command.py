@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -15,13 +16,16 @@ from batchdeck.core.agents.dialects.names import WITHOUT_FINAL_EVENT
 from batchdeck.core.agents.dialects.registry import Reading
 from batchdeck.core.agents.environment import environment_of
 from batchdeck.core.agents.settling import Settling
+from batchdeck.core.agents.stopping import stop, stop_when_asked
 from batchdeck.core.errors import BadInput
 from batchdeck.core.executors import attempt_files
-from batchdeck.core.executors.executor import Died, Evidence, Executor, Launch, Never
+from batchdeck.core.executors.executor import Alive, Died, Evidence, Executor, Launch, Never
 from batchdeck.core.executors.places import device_and_inode, identify
 from batchdeck.core.model.agent import PromptVia
 from batchdeck.core.model.turn import AttemptEnd, TurnState
 from batchdeck.core.private import make_private_folder, write_private
+
+_log = logging.getLogger(__name__)
 
 _LOOK_FOR_FINAL = 0.5
 
@@ -71,9 +75,13 @@ class CommandAgent:
         """See `Adapter.never_started`."""
         return self.executor.fence(run)
 
+    def at_work(self, run: Path) -> bool:
+        """See `Adapter.at_work`."""
+        return isinstance(self.executor.evidence(run), Alive)
+
     async def _wait(self, assignment: Assignment, control: Control, reading: Reading) -> Evidence:
         async with anyio.create_task_group() as watchers:
-            watchers.start_soon(self._stop_when_asked, assignment.run, control)
+            watchers.start_soon(stop_when_asked, self.executor, assignment.run, control)
             watchers.start_soon(self._stop_what_lingers, assignment, reading)
             evidence = await self.executor.wait(assignment.run)
             watchers.cancel_scope.cancel()
@@ -87,19 +95,18 @@ class CommandAgent:
         outcome = await anyio.to_thread.run_sync(settling.outcome, evidence)
         return replace(outcome, leftovers=outcome.leftovers + left)
 
-    async def _stop_when_asked(self, run: Path, control: Control) -> None:
-        await control.stop.wait()
-        await self.executor.stop(run)
-
     async def _stop_what_lingers(self, assignment: Assignment, reading: Reading) -> None:
         """Ends a program that has said its last word and stays."""
         if assignment.agent.output in WITHOUT_FINAL_EVENT:
             return
         while not reading.dialect.final:
             await anyio.sleep(_LOOK_FOR_FINAL)
-            await anyio.to_thread.run_sync(reading.go_on)
+            try:
+                await anyio.to_thread.run_sync(reading.go_on)
+            except Exception:  # noqa: BLE001 - what cannot be read now does not end the agent
+                _log.exception("the output of attempt %s could not be read", assignment.attempt)
         await anyio.sleep(assignment.agent.linger_seconds)
-        await self.executor.stop(assignment.run)
+        await stop(self.executor, assignment.run)
 
 
 def _reading(assignment: Assignment) -> Reading:

@@ -69,6 +69,10 @@ class DemoAgent:
         """See `Adapter.never_started`."""
         return True
 
+    def at_work(self, run: Path) -> bool:
+        """See `Adapter.at_work`: never longer than somebody watches."""
+        return False
+
 
 def _cast(assignment: Assignment) -> _Part:
     script = assignment.agent.script

@@ -73,6 +73,10 @@ class OpenAIAgent:
         """See `Adapter.never_started`."""
         return True
 
+    def at_work(self, run: Path) -> bool:
+        """See `Adapter.at_work`: never longer than somebody watches."""
+        return False
+
     async def close(self) -> None:
         """Closes every connection."""
         for client in self._clients.values():

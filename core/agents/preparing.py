@@ -13,6 +13,7 @@ import anyio.to_thread
 from batchdeck.core.agents.adapter import Assignment, Control, Outcome
 from batchdeck.core.agents.command_line import CannotStart, locate
 from batchdeck.core.agents.environment import BASE
+from batchdeck.core.agents.stopping import stop_when_asked
 from batchdeck.core.executors import attempt_files
 from batchdeck.core.executors.executor import Alive, Died, Ended, Evidence, Executor, Launch
 from batchdeck.core.model.turn import AttemptEnd, TurnState
@@ -84,7 +85,7 @@ class Preparation:
         except OSError as error:
             return _failed(command, error.strerror or str(error), assignment)
         async with anyio.create_task_group() as watchers:
-            watchers.start_soon(self._stop_when_asked, run, control)
+            watchers.start_soon(stop_when_asked, self._executor, run, control)
             evidence = await self._executor.wait(run)
             watchers.cancel_scope.cancel()
         if _succeeded(evidence):
@@ -108,10 +109,6 @@ class Preparation:
             timeout_seconds=LONGEST_SECONDS,
         )
         await self._executor.start(launch)
-
-    async def _stop_when_asked(self, run: Path, control: Control) -> None:
-        await control.stop.wait()
-        await self._executor.stop(run)
 
 
 def _name(assignment: Assignment, folder: Path, command: tuple[str, ...]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
+from enum import Enum
 from pathlib import Path
 
 import anyio
@@ -29,6 +30,19 @@ Said = Callable[[Turn], Awaitable[tuple[tuple[str, str], ...]]]
 """What was said in a turn's conversation before it."""
 Exchange = Callable[[Turn, str], Awaitable[str]]
 """The prompt of an answer, with the exchange so far, for an agent that keeps none itself."""
+
+AGAIN_SECONDS = 1.0
+"""After our own watching of an attempt has failed, until we go on with it."""
+TRIES_AT_AN_END = 3
+"""How often an attempt that is over is settled, before our failing to is its end."""
+
+
+class _Left(Enum):
+    """What there is of an attempt that we failed at."""
+
+    NOTHING = "never started, or ended with our watching"
+    AN_END = "started and over: how it ended may be found at another try"
+    WORK = "at work, or nobody can tell"
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +161,9 @@ class Dispatcher:
 
     def _control(self, turn: int, attempt: str, secrets: Secrets, *, told: bool) -> Control:
         def started(process: int | None) -> None:
+            nonlocal told
             if not told:
+                told = True
                 self._post(Started(turn, attempt, process))
 
         async def ask(permission: Permission) -> Decision:
@@ -204,18 +220,28 @@ class Dispatcher:
         if adapter is None:
             words = f"agents of kind {kind} cannot be run by this version of batchdeck"
             return Outcome(TurnState.FAILED, error=words, surroundings="agent")
-        try:
-            if job.adopt:
-                outcome = await adapter.adopt(job.assignment, job.control)
-            else:
-                outcome = await self._run(job, adapter)
-            return without_secrets(outcome, job.secrets)
-        except BatchdeckError as error:
-            return Outcome(TurnState.FAILED, error=error.message)
-        except Exception as error:  # noqa: BLE001 - one attempt's fault must not end the others
-            _log.exception("attempt %s of turn %s", job.attempt, job.turn.id)
-            words = f"batchdeck failed to run it ({type(error).__name__}); see the log"
-            return Outcome(TurnState.FAILED, AttemptEnd.INTERRUPTED, error=words)
+        return without_secrets(await self._to_its_end(job, adapter), job.secrets)
+
+    async def _to_its_end(self, job: _Job, adapter: Adapter) -> Outcome:
+        """A fault of our own is no end of an agent that works on.
+
+        Its attempt keeps its slot and its folder, and is gone on with as if another supervisor had
+        begun it.
+        """
+        adopt, tries = job.adopt, TRIES_AT_AN_END
+        while True:
+            try:
+                if adopt:
+                    return await adapter.adopt(job.assignment, job.control)
+                return await self._run(job, adapter)
+            except Exception as error:  # noqa: BLE001 - one attempt's fault must not end the others
+                _log.exception("attempt %s of turn %s", job.attempt, job.turn.id)
+                left = await _left_of(job, adapter)
+                tries -= left is _Left.AN_END
+                if left is _Left.NOTHING or not tries:
+                    return _failed_by_us(error)
+            adopt = True
+            await anyio.sleep(AGAIN_SECONDS)
 
     async def _run(self, job: _Job, adapter: Adapter) -> Outcome:
         """An attempt that begins now."""
@@ -234,6 +260,27 @@ class Dispatcher:
             if stuck is not None:
                 return stuck
         return await adapter.run(assignment, control)
+
+
+async def _left_of(job: _Job, adapter: Adapter) -> _Left:
+    """What there is of an attempt that we failed at; ends what is there without a runner."""
+    run = job.assignment.run
+    try:
+        began = adapter.outlives and not adapter.never_started(run)
+        if began and adapter.at_work(run):
+            return _Left.WORK
+        await adapter.end_leftovers(job.attempt)
+    except Exception:  # noqa: BLE001 - as long as nobody can tell, it may be at work
+        _log.exception("what is left of attempt %s cannot be told", job.attempt)
+        return _Left.WORK
+    return _Left.AN_END if began else _Left.NOTHING
+
+
+def _failed_by_us(error: Exception) -> Outcome:
+    if isinstance(error, BatchdeckError):
+        return Outcome(TurnState.FAILED, error=error.message)
+    words = f"batchdeck failed to run it ({type(error).__name__}); see the log"
+    return Outcome(TurnState.FAILED, AttemptEnd.INTERRUPTED, error=words)
 
 
 def without_secrets(outcome: Outcome, secrets: Secrets) -> Outcome:

@@ -106,11 +106,18 @@ class Executor(Protocol):
         ...
 
     async def wait(self, run: Path) -> Evidence:
-        """Waits for the end of an attempt, whoever started it; returns anything but Alive."""
+        """Waits for the end of an attempt, whoever started it; returns anything but Alive.
+
+        What fails on the way (no more open files …) is tried again: it is no end.
+        """
         ...
 
     async def stop(self, run: Path) -> None:
-        """Asks for the end of an attempt and of all its processes; does not wait for it."""
+        """Asks for the end of an attempt and of all its processes; does not wait for it.
+
+        Raises:
+            OSError: it could be told in no way; ask again.
+        """
         ...
 
     def evidence(self, run: Path) -> Evidence:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import signal
 import sys
@@ -18,11 +19,15 @@ from batchdeck.core.executors.processes import HAVE_PIDFD, ask_to_stop, runner_o
 from batchdeck.core.points import reached
 from batchdeck.core.private import make_private_folder, write_private
 
+_log = logging.getLogger(__name__)
+
 SPAWNS_AT_ONCE = 2
 """More make the event loop wait: a fork holds the interpreter."""
 
 SWEEP_GRACE = 1.0
 _LOOK_AGAIN = 0.05
+_WATCH_AGAIN = 0.5
+"""After an attempt could not be watched."""
 
 _FOR_THE_RUNNER = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "BATCHDECK_RUN")
 """All of the supervisor's environment that the runner itself gets."""
@@ -50,24 +55,35 @@ class LocalExecutor:
         self._children[launch.run] = child.pid
         try:
             return await _agent_pid(child.says)
+        except Exception:  # noqa: BLE001 - it was started: `wait` finds out what became of it
+            _log.exception("what the runner of %s says could not be heard", launch.run.name)
+            return None
         finally:
             os.close(child.says)
 
     async def wait(self, run: Path) -> Evidence:
         """See `Executor.wait`."""
-        pid = self._children.get(run)
-        if pid is not None:
-            await _until_taken_in(pid)
-            del self._children[run]
-        while isinstance(found := self.evidence(run), Alive):
-            await self._until_gone(run)
-        return found
+        while True:
+            try:
+                pid = self._children.get(run)
+                if pid is not None:
+                    await _until_taken_in(pid)
+                    del self._children[run]
+                while isinstance(found := self.evidence(run), Alive):
+                    await self._until_gone(run)
+            except OSError:
+                _log.exception("%s could not be watched", run.name)
+                await anyio.sleep(_WATCH_AGAIN)
+            else:
+                return found
 
     async def stop(self, run: Path) -> None:
         """See `Executor.stop`."""
-        if run in self._children:
+        told = run in self._children
+        if told:
             os.kill(self._children[run], signal.SIGTERM)  # not taken in yet, so nobody else's
-        _ask_to_stop(run)
+        if run.is_dir():
+            _ask_to_stop(run, told)
 
     def evidence(self, run: Path) -> Evidence:
         """See `Executor.evidence`."""
@@ -125,12 +141,24 @@ async def _until_exit(pid: int) -> None:
 
 def _take_in(pid: int) -> bool:
     """Reaps a child that has ended; whether it has."""
-    return os.waitpid(pid, os.WNOHANG) != (0, 0)
+    try:
+        return os.waitpid(pid, os.WNOHANG) != (0, 0)
+    except ChildProcessError:
+        return True  # by somebody else
 
 
-def _ask_to_stop(run: Path) -> None:
-    if run.is_dir():
+def _ask_to_stop(run: Path, told: bool) -> None:
+    """By a file and by a signal, for either may fail: a full disk, a runner that nobody can prove.
+
+    `told`: by a signal already.
+    """
+    try:
         write_private(run / attempt_files.STOP)
+    except OSError:
+        if not ask_to_stop(records.read_started(run)) and not told:
+            raise
+        _log.exception("%s was asked to stop by a signal alone", run.name)
+    else:
         ask_to_stop(records.read_started(run))
 
 

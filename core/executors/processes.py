@@ -40,8 +40,8 @@ def runner_of(started: Mapping[str, Any] | None) -> Iterator[int | None]:
         os.close(descriptor)
 
 
-def ask_to_stop(started: Mapping[str, Any] | None) -> None:
-    """Sends TERM to a runner, where it is proven to be the one that wrote `started`.
+def ask_to_stop(started: Mapping[str, Any] | None) -> bool:
+    """Sends TERM to a runner, where it is proven to be the one that wrote `started`; whether it is.
 
     Where the system has no pidfd (macOS) nothing is sent: the runner finds the `stop` file within
     a second.
@@ -49,6 +49,7 @@ def ask_to_stop(started: Mapping[str, Any] | None) -> None:
     with runner_of(started) as descriptor:
         if descriptor is not None:
             _send(descriptor, signal.SIGTERM)
+        return descriptor is not None
 
 
 def signal_marked(attempt: str, number: int) -> set[int]:

@@ -68,6 +68,9 @@ class Puppets:
     def never_started(self, run: Path) -> bool:
         return not self.outlives or run in self.fenced
 
+    def at_work(self, run: Path) -> bool:
+        return False
+
     async def _until_stopped(self, control: Control, ended: anyio.Event) -> None:
         await control.stop.wait()
         ended.set()

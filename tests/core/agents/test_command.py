@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -350,6 +351,27 @@ async def test_a_stop_cancels_it_and_keeps_what_it_said(tmp_path: Path) -> None:
     assert (outcome.state, outcome.end) == (TurnState.CANCELLED, AttemptEnd.STOPPED)
     assert outcome.text == "begun"
     assert left(given.attempt) == []
+
+
+async def test_a_stop_that_fails_is_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    executor = LocalExecutor()
+    given, stop, tries = assignment(tmp_path, command_agent(("sleep", "600"))), executor.stop, []
+
+    async def stop_late(run: Path) -> None:
+        tries.append(run)
+        if len(tries) == 1:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        await stop(run)
+
+    monkeypatch.setattr(executor, "stop", stop_late)
+    reach = Control(started=lambda pid: reach.stop.set())
+
+    outcome = await CommandAgent(executor).run(given, reach)
+
+    assert outcome.state is TurnState.CANCELLED
+    assert tries == [given.run, given.run]
 
 
 async def test_a_stop_before_the_start_starts_nothing(tmp_path: Path) -> None:

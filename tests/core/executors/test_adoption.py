@@ -97,6 +97,42 @@ async def test_an_adopted_attempt_can_be_stopped(tmp_path: Path) -> None:
     assert left(run.name) == []
 
 
+async def test_an_adopted_attempt_can_be_stopped_where_nothing_can_be_written(
+    tmp_path: Path,
+) -> None:
+    ready = tmp_path / "ready"
+    prompt = f"touch={ready} sleep=600"
+    run = await anyio.to_thread.run_sync(start_under_a_supervisor_and_kill_it, tmp_path, prompt)
+    await anyio.to_thread.run_sync(until, ready.exists)
+    (run / attempt_files.STOP).symlink_to(tmp_path / "nowhere" / "stop")
+    executor = LocalExecutor()
+
+    await executor.stop(run)
+    found = await executor.wait(run)
+
+    assert isinstance(found, Ended)
+    assert found.record.end is AttemptEnd.STOPPED
+
+
+async def test_a_stop_that_reaches_nobody_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = await anyio.to_thread.run_sync(
+        start_under_a_supervisor_and_kill_it, tmp_path, "sleep=600"
+    )
+    stop = run / attempt_files.STOP
+    stop.symlink_to(tmp_path / "nowhere" / "stop")
+    executor = LocalExecutor()
+
+    with monkeypatch.context() as patched:
+        patched.setattr(processes, "HAVE_PIDFD", False)
+        with pytest.raises(OSError, match="No such file"):
+            await executor.stop(run)
+
+    await executor.stop(run)
+    assert isinstance(await executor.wait(run), Ended)
+
+
 async def test_an_attempt_that_ended_meanwhile_is_settled_by_its_record(tmp_path: Path) -> None:
     run = await anyio.to_thread.run_sync(start_under_a_supervisor_and_kill_it, tmp_path, "exit=2")
 
