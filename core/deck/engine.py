@@ -265,6 +265,7 @@ class Engine:
                 work.refresh(turn.id)
             work.choose_items()
             close_slots(work.state, work.scheduler, work.now_ms)
+            self._setbacks.avoid(work)
             self._admit(work)
             await self._save(work)
         except BatchdeckError as error:

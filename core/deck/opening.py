@@ -28,6 +28,7 @@ from batchdeck.core.deck.recovery import Found, settle_attempts
 from batchdeck.core.deck.restoring import state_from
 from batchdeck.core.deck.state import KEPT_ENDED, DeckState
 from batchdeck.core.deck.unknown import hold_their_turns, unknown_attempts
+from batchdeck.core.deck.unstartable import bind_limits
 from batchdeck.core.errors import Refused
 from batchdeck.core.file_systems import refuse_network
 from batchdeck.core.model.agent import AgentKind
@@ -264,6 +265,7 @@ def _first_rows(state: DeckState, options: DeckOptions, now_ms: int) -> Changes:
         "parallelism": options.parallelism_limit_cap,
     }
     changes.add(SAVE_FACT, ("caps", json.dumps(caps)))
+    bind_limits(changes, state.snapshot(now_ms))
     if options.dispatch:
         changes.add(SAVE_FACT, ("stopped_in_order", "0"))
         changes.add(SAVE_FACT, ("fault", ""))

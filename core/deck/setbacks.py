@@ -26,6 +26,8 @@ from batchdeck.core.deck.letters import (
     Wants,
 )
 from batchdeck.core.deck.memory import Memory
+from batchdeck.core.deck.unstartable import agree
+from batchdeck.core.deck.work import Work
 from batchdeck.core.errors import BatchdeckError, StoreError
 from batchdeck.core.model.permission import Decision
 from batchdeck.core.model.turn import TurnState
@@ -35,7 +37,10 @@ from batchdeck.core.store.connection import Connection
 _log = logging.getLogger(__name__)
 
 MOST_REFUSALS = 3
-"""Refusals by the guard in a row before it is a fault, and not news from another program."""
+"""Refusals by the guard in a row before it is a fault, and not news from another program.
+
+After so many the limits are bound anew; whatever is refused then is held.
+"""
 RETRY_SECONDS = 1.0
 """After a transaction that could not be written."""
 _BY_ITS_WORD = frozenset(
@@ -110,23 +115,32 @@ class Setbacks:
         self._inbox = inbox
         self._engine = engine
         self._refusals = 0
-        """Transactions in a row that the database refused."""
+        """Transactions in a row that the guard refused."""
+        self._unstartable: frozenset[int] = frozenset()
+        """Turns that it refuses to start although the limits have been bound anew."""
 
     def over(self) -> None:
         """A round was written."""
         self._refusals = 0
+        self._unstartable = frozenset()
+
+    def avoid(self, work: Work) -> None:
+        """Before turns are claimed: sees to it that what was refused for good is not again."""
+        if self._refusals >= MOST_REFUSALS:
+            agree(work, self._unstartable)
 
     async def start_over(self, letters: Sequence[Letter], error: BatchdeckError) -> None:
         """What was in memory is not on disk: read it back, refuse the commands, keep the news.
 
         What the guard refused is carried out again letter by letter: a start and a lowered limit
-        may each be right, and not be so at once. Nothing else is done before memory has been read
-        back. When the deck is being closed the news is given up: the next supervisor finds out by
-        evidence.
+        may each be right, and not be so at once. What it refuses for good is held, and nothing
+        else: it must keep neither other turns nor commands. Nothing else is done before memory has
+        been read back. When the deck is being closed the news is given up: the next supervisor
+        finds out by evidence.
         """
         _log.error("transaction refused: %s", error)
-        self._refusals += 1
-        again = isinstance(error, GuardRefused) and self._refusals < MOST_REFUSALS
+        self._refusals = self._refusals + 1 if isinstance(error, GuardRefused) else 0
+        again = isinstance(error, GuardRefused) and self._may_yet_agree(error)
         self._inbox.put_back(letters, singly=again)
         if not again:
             self._refuse_commands(error)
@@ -138,6 +152,14 @@ class Setbacks:
             self._refuse_commands(error)
             await self._rest()
             read_back = await self._memory.read_back()
+
+    def _may_yet_agree(self, error: GuardRefused) -> bool:
+        """Whether another try may be written: with limits bound anew, or with more turns held."""
+        if self._refusals <= MOST_REFUSALS:
+            return self._refusals < MOST_REFUSALS or bool(error.turns)
+        more = error.turns - self._unstartable
+        self._unstartable |= more
+        return bool(more)
 
     async def _rest(self) -> None:
         """Waits a moment before another try; not while the deck is being closed."""

@@ -22,6 +22,11 @@ from batchdeck.core.store.rows import (
 class GuardRefused(StoreError):
     """The database refused a claim: what is in memory is not what is on disk."""
 
+    def __init__(self, message: str, turns: frozenset[int] = frozenset()) -> None:
+        """`turns`: those that were to start by themselves, and were refused."""
+        super().__init__(message)
+        self.turns = turns
+
 
 def _insert(table: str, columns: Sequence[str], verb: str = "INSERT") -> str:
     marks = ", ".join("?" * len(columns))
@@ -142,6 +147,7 @@ SAVE_LIMIT = (
     "explicit) VALUES (?, ?, ?, ?, ?, ?, ?)"
 )
 SAVE_HOLD = "INSERT OR REPLACE INTO holds (what, by, reason, at_ms) VALUES (?, ?, ?, ?)"
+REBIND_LIMIT = "UPDATE limits SET binding = ?1 WHERE name = ?2 AND binding IS NOT ?1"
 DROP_HOLD = "DELETE FROM holds WHERE what = ?"
 SAVE_COOLDOWN = (
     "INSERT OR REPLACE INTO cooldowns (account, until_ms, since_ms, reason, windows, probe) "
@@ -192,6 +198,7 @@ _BEFORE_CLAIMS = (
     DROP_DEPENDENCIES,
     INSERT_DEPENDENCY,
     SAVE_LIMIT,
+    REBIND_LIMIT,
     DROP_HOLD,
     SAVE_HOLD,
     SAVE_SPENT,
@@ -292,6 +299,9 @@ class Changes:
             return {}
         rows = raw.execute(CLAIM, (json.dumps(self.claims),)).fetchall()
         if len(rows) != len(self.claims):
-            refused = {claim[0] for claim in self.claims} - {row[0] for row in rows}
-            raise GuardRefused(f"The database refused to start {sorted(refused)[:5]}.")
+            begun = {row[0] for row in rows}
+            refused = [claim for claim in self.claims if claim[0] not in begun]
+            words = f"The database refused to start {sorted(claim[0] for claim in refused)[:5]}."
+            own = frozenset(claim[0] for claim in refused if claim[5] is None)
+            raise GuardRefused(words, own)
         return {row[0]: row[1] for row in rows}
