@@ -12,7 +12,7 @@ from batchdeck.core.deck.losing import decide_lost
 from batchdeck.core.deck.permitting import close_live
 from batchdeck.core.deck.spending import spend
 from batchdeck.core.deck.stepping import take_answer
-from batchdeck.core.deck.tasks import decide_task
+from batchdeck.core.deck.tasks import decide_task, leave_unstarted
 from batchdeck.core.deck.turns import put_hold, refresh_next, requeue
 from batchdeck.core.deck.work import Work
 from batchdeck.core.model.ask import Ask, AskState
@@ -43,14 +43,14 @@ def ended(work: Work, turn_id: int, attempt: str, outcome: Outcome) -> None:
         outcome = evolve(outcome, state=TurnState.CANCELLED)  # it is gone, as it was meant to be
     note_end(work, turn, outcome)
     if outcome.limited is not None and turn.state is TurnState.RUNNING:
-        requeue(work, turn)
+        _put_back(work, turn)
         cool_down(work, turn, outcome.limited)
         return
     if outcome.surroundings is not None and turn.state is TurnState.RUNNING:
         _hold_surroundings(work, turn, outcome)
         return
     if outcome.state is TurnState.QUEUED:
-        requeue(work, turn)
+        _put_back(work, turn)
         return
     if outcome.state is TurnState.WAITING and outcome.question is not None:
         _wait_for_answer(work, turn, outcome)
@@ -92,13 +92,18 @@ def _record_attempt(work: Work, turn: Turn, attempt: str, outcome: Outcome) -> N
     )
 
 
+def _put_back(work: Work, turn: Turn) -> None:
+    """Queued again at its old place, unless its batch has failed meanwhile."""
+    leave_unstarted(work, requeue(work, turn))
+
+
 def _hold_surroundings(work: Work, turn: Turn, outcome: Outcome) -> None:
     """A failure of the surroundings ends nothing: the agent or the folder is held, with why."""
     reason = outcome.error or "it could not be started"
     hold = Hold(f"agent:{turn.agent}", OURSELVES, reason, work.now_ms)
     if outcome.surroundings == "folder" and turn.folder is not None:
         hold = evolve(hold, what=f"folder:{turn.folder.key}", path=turn.folder.path)
-    requeue(work, turn)
+    _put_back(work, turn)
     if hold.what not in work.state.holds:
         put_hold(work, hold)
 

@@ -20,6 +20,7 @@ from batchdeck.core.model.turn import DECIDES_TASK, Trigger, Turn, TurnState
 
 LONGEST_BACKOFF_SECONDS = 300
 
+_HAS_FAILED = "the batch has failed"
 _FAILURES = frozenset({TurnState.FAILED, TurnState.INCOMPLETE})
 
 
@@ -65,11 +66,14 @@ def _was_only_stopped(turn: Turn, task: Task) -> bool:
 def _set_back(work: Work, turn: Turn, task: Task) -> None:
     """Stopped while it ran: READY, and held, so that it does not start again by itself.
 
-    One that was ended because it was done elsewhere, and is wanted again since, is not held.
+    One that was ended because it was done elsewhere, and is wanted again since, is not held. A
+    batch that admits nothing leaves it there, without a turn.
     """
     if task.status in SETTLED:
         return
     task = work.set_status(task.id, Status.READY, turn=turn.id, error=turn.error)
+    if work.state.batches[task.batch].stopped_admitting:
+        return
     again = queue_again(
         work, turn, trigger=Trigger.TASK, lane=Status.READY, held_by=turn.stopped_by
     )
@@ -173,7 +177,7 @@ def stop_admitting(work: Work, batch: Batch) -> None:
         and turn.trigger in DECIDES_TASK
     ]
     for turn in queued:
-        drop_queued(work, turn, "the batch has failed")
+        drop_queued(work, turn, _HAS_FAILED)
 
 
 def complete_task(work: Work, parent: Task) -> None:
@@ -268,6 +272,19 @@ def has_open_turn(work: Work, task: Task) -> bool:
     """Whether a turn that decides the task has not ended."""
     turn = None if task.turn is None else work.state.turns.get(task.turn)
     return turn is not None and turn.ended_ms is None
+
+
+def leave_unstarted(work: Work, turn: Turn) -> None:
+    """A turn that was put back into a batch that admits nothing is dropped; its task is READY."""
+    if turn.task is None or turn.trigger not in DECIDES_TASK:
+        return
+    task = work.state.tasks[turn.task]
+    if not work.state.batches[task.batch].stopped_admitting:
+        return
+    if task.status is Status.IN_PROGRESS:
+        work.set_status(task.id, Status.READY)
+    drop_queued(work, work.state.turns[turn.id], _HAS_FAILED)
+    finish_batch(work, task.batch)
 
 
 def finish_batch(work: Work, name: str) -> None:
