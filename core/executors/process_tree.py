@@ -60,7 +60,10 @@ def descendants(root: int) -> dict[int, int]:
 
 
 def send(pid: int, parent: int, number: int) -> None:
-    """Signals a process, provided that it is still the child of `parent`."""
+    """Signals a process, provided that it is still the child of `parent`.
+
+    One that we may not signal (root's, by sudo) is left as it is.
+    """
     if not hasattr(os, "pidfd_open"):
         if parent == os.getpid():
             _kill(pid, number)
@@ -74,7 +77,7 @@ def send(pid: int, parent: int, number: int) -> None:
         fields = process_fields(pid)
         if fields and int(fields[1]) == parent:
             signal.pidfd_send_signal(descriptor, number)
-    except ProcessLookupError:
+    except (ProcessLookupError, PermissionError):
         return
     finally:
         os.close(descriptor)
@@ -83,7 +86,7 @@ def send(pid: int, parent: int, number: int) -> None:
 def _kill(pid: int, number: int) -> None:
     try:
         os.kill(pid, number)
-    except ProcessLookupError:
+    except (ProcessLookupError, PermissionError):
         return
 
 

@@ -124,5 +124,5 @@ def _open(pid: int) -> int | None:
 def _send(descriptor: int, number: int) -> None:
     try:
         signal.pidfd_send_signal(descriptor, number)
-    except ProcessLookupError:
+    except (ProcessLookupError, PermissionError):
         return

@@ -46,7 +46,8 @@ LEFTOVER_GRACE = 1.0
 """Seconds between TERM and KILL for what is still there when the agent has ended by itself."""
 
 _LOOK_FOR_STOP = 1.0
-_KILL_AGAIN = 0.02
+_KILL_AGAIN = 0.01
+_LONGEST_UNTIL_KILLED_AGAIN = 1.0
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
@@ -192,6 +193,7 @@ class Watch:
         timeout = spec["timeout_seconds"]
         self._deadline = self._began + float(timeout) if timeout else None  # type: ignore[arg-type]
         self._kill_at: float | None = None
+        self._kill_again = _KILL_AGAIN
         self.end = "exited"
         self.code: int | None = None
         self.leftovers = 0
@@ -236,7 +238,8 @@ class Watch:
         if now < self._kill_at:
             return self._kill_at - now
         self._signal_tree(signal.SIGKILL)
-        return _KILL_AGAIN
+        self._kill_again = min(2 * self._kill_again, _LONGEST_UNTIL_KILLED_AGAIN)
+        return self._kill_again
 
     def _decide(self, now: float) -> None:
         if self.code is not None:

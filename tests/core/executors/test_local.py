@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
 import os
 import shutil
 import signal
 import stat
+import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -469,6 +473,80 @@ async def test_killing_goes_on_until_nothing_is_left(tmp_path: Path) -> None:
 
     assert record_of(LocalExecutor().evidence(given.run)).code == 0
     assert left(given.run.name) == []
+
+
+SETPRIV = shutil.which("setpriv")
+WITHOUT_KILL = ("--bounding-set=-kill", "--inh-caps=-kill")
+NOBODY = 65534
+TWO_LEFT = f"""
+{SETPRIV} --reuid={NOBODY} --clear-groups sleep 600 & echo $!
+sleep 600 & echo $!
+while [ ! -e go ]; do sleep 0.02; done
+"""
+
+
+@pytest.mark.skipif(SETPRIV is None or os.geteuid() != 0, reason="only root may become another")
+def test_a_process_that_may_not_be_signalled_is_waited_for_and_the_others_are_ended(
+    tmp_path: Path,
+) -> None:
+    """As below an agent that uses sudo: here root's runner may signal its own processes alone."""
+    given = launch(tmp_path, "", argv=("/bin/sh", "-c", TWO_LEFT))
+    (given.run / attempt_files.SPEC).write_text(json.dumps(_spec(given)))
+    output = given.run / attempt_files.OUTPUT
+    command = [str(SETPRIV), *WITHOUT_KILL, sys.executable, "-I", "-S", runner.__file__]
+    with subprocess.Popen(
+        [*command, str(given.run)], env={**os.environ, **handed(given)}, stdout=subprocess.DEVNULL
+    ) as running:
+        try:
+            until(lambda: output.exists() and output.read_text().count("\n") == 2)
+            others, own = map(int, output.read_text().split())
+            until(lambda: os.stat(f"/proc/{others}").st_uid == NOBODY)
+            (tmp_path / "go").touch()
+
+            until(lambda: not os.path.exists(f"/proc/{own}"))
+            assert not is_over(others)
+            assert isinstance(LocalExecutor().evidence(given.run), Alive)
+
+            os.kill(others, signal.SIGKILL)
+            assert running.wait() == 0
+        finally:
+            processes.signal_marked(given.run.name, signal.SIGKILL)
+    record = record_of(LocalExecutor().evidence(given.run))
+    assert (record.code, record.leftovers) == (0, 2)
+
+
+@contextlib.contextmanager
+def killed(child: subprocess.Popen[bytes]) -> Iterator[None]:
+    try:
+        yield
+        assert child.poll() is None
+    finally:
+        child.kill()
+
+
+def refuse(*given: object) -> None:
+    raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+
+@pytest.mark.parametrize("name", ["pidfd_send_signal", "kill"])
+def test_a_signal_that_is_not_permitted_is_no_error(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mark = f"marked-{os.getpid()}"
+    environment = {"PATH": os.environ["PATH"], processes.MARK: mark}
+    with (
+        subprocess.Popen(["sleep", "600"], env=environment) as child,
+        killed(child),
+        monkeypatch.context() as patched,
+    ):
+        if name == "kill":
+            patched.delattr(os, "pidfd_open")
+            patched.setattr(os, "kill", refuse)
+        else:
+            patched.setattr(signal, name, refuse)
+            patched.setattr(process_tree.signal, name, refuse)
+            assert processes.signal_marked(mark, signal.SIGTERM) == {child.pid}
+        process_tree.send(child.pid, os.getpid(), signal.SIGTERM)
 
 
 async def test_a_record_that_was_cut_is_no_record(tmp_path: Path) -> None:
