@@ -18,6 +18,8 @@ from batchdeck.tui.asked_limits import AskedLimits
 from batchdeck.tui.dressing import DressedApp
 from batchdeck.tui.driver import driver_for_terminal
 from batchdeck.tui.present.cells import Tone
+from batchdeck.tui.present.limit_change import changed_by, limit_name_words
+from batchdeck.tui.present.limits import number
 from batchdeck.tui.present.receipts import bulk_words, limit_changed_words, refused_words
 from batchdeck.tui.screens.live import is_up
 from batchdeck.tui.undoing import Undo, UndoStack, needs_text, undo_of
@@ -118,6 +120,13 @@ class CommandingApp(DressedApp):
         undo = self._undos.pop()
         if undo is None:
             self.say("undo: there is nothing to take back", Tone.ALERT)
+            return
+        view = self.deck.view
+        other = undo.overtaken(lambda name: self.asked_limits.now(view, name))
+        if other is not None:
+            now = number(self.asked_limits.now(view, other))
+            words = f"undo: {limit_name_words(other)} is {now} by now{changed_by(view, other)}"
+            self.say(f"{words}; nothing is taken back", Tone.ALERT)
             return
         words = f"undone: {undo.words}"
         for command in undo.commands:

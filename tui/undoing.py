@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from batchdeck.core.commands import (
     Command,
@@ -35,6 +35,12 @@ class Undo:
 
     commands: tuple[Command, ...]
     words: str
+    ours: Mapping[str, tuple[int | None, int | None]] = field(default_factory=dict)
+    """The numbers of limits before the change and after it, by name."""
+
+    def overtaken(self, now: Callable[[str], int | None]) -> str | None:
+        """The limit that has another number by now, so that it is not ours to take back."""
+        return next((name for name, ours in self.ours.items() if now(name) not in ours), None)
 
 
 class UndoStack:
@@ -50,7 +56,8 @@ class UndoStack:
         # the last one done is the first taken back
         commands = [command for undo in reversed(undos) for command in undo.commands]
         words = undos[0].words if len(undos) == 1 else f"{undos[0].words} and {len(undos) - 1} more"
-        self._entries.append(Undo(tuple(commands), words))
+        ours = {name: numbers for undo in undos for name, numbers in undo.ours.items()}
+        self._entries.append(Undo(tuple(commands), words, ours))
 
     def pop(self) -> Undo | None:
         return self._entries.pop() if self._entries else None
@@ -99,7 +106,7 @@ def _limit(command: SetLimit, view: DeckView) -> Undo:
         words += "; what has started since runs on"
     explicit = stored is not None and stored.explicit
     back = SetLimit(name=command.name, value=value, origin="undo", explicit=explicit)
-    return Undo((back,), words)
+    return Undo((back,), words, {command.name: (value, command.value)})
 
 
 def _move(command: MoveTurn, view: DeckView) -> Undo | None:

@@ -137,6 +137,20 @@ def test_twenty_changes_are_kept_and_many_at_once_are_one() -> None:
 
 
 @pytest.mark.anyio
+async def test_a_limit_that_somebody_else_has_changed_since_is_not_taken_back() -> None:
+    deck = StubDeck(busy_view(), lambda command: Receipt(accepted=True, before=2))
+    async with shown(deck) as (_app, pilot):
+        await pilot.press("shift+tab", "plus", "enter")
+        await until_shown(pilot, "agent coder: 2 → 3")
+        closed = replace(deck.view.limits["agent:coder"], value=0, changed_by="eve")
+        deck.publish(replace(deck.view, limits={**deck.view.limits, "agent:coder": closed}))
+        await until_shown(pilot, "closed")
+        await pilot.press("u")
+        await until_shown(pilot, "undo: agent coder is 0 (closed) by now: eve changed it; nothing")
+        assert len(deck.commands) == 1
+
+
+@pytest.mark.anyio
 async def test_u_takes_back_the_latest_change_and_says_which() -> None:
     deck = StubDeck(busy_view(), lambda command: Receipt(accepted=True, before=2))
     async with shown(deck) as (_app, pilot):

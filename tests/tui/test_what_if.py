@@ -154,6 +154,30 @@ async def test_the_preview_follows_what_happens_meanwhile() -> None:
         await until_shown(pilot, "starts now:   nothing")
 
 
+async def test_a_limit_that_somebody_else_has_changed_meanwhile_starts_from_there() -> None:
+    deck = StubDeck(busy_view(), lambda command: Receipt(accepted=True))
+    async with shown(deck) as (app, pilot):
+        await pilot.press("shift+tab", "plus")
+        await until_shown(pilot, "agent coder 2 → 3")
+        closed = replace(deck.view.limits["agent:coder"], value=0, changed_by="eve")
+        deck.publish(replace(deck.view, limits={**deck.view.limits, "agent:coder": closed}))
+        await until_shown(pilot, "it is 0 (closed) now: eve changed it")
+        assert "agent coder 0 (closed) → 3" in screen_text(app)
+        await until_shown(pilot, "esc leave it at 0")
+
+
+async def test_of_a_number_that_is_refused_nothing_is_applied() -> None:
+    deck = StubDeck(busy_view())
+    async with shown(deck) as (_app, pilot):
+        await pilot.press("shift+tab", *"12345")
+        await until_shown(pilot, "is over the cap")
+        await until_gone(pilot, "2 → 1")
+        await pilot.press("enter")
+        await until_gone(pilot, "starts now")
+        assert deck.commands == []
+        await until_shown(pilot, "is over the cap")
+
+
 numbers = st.one_of(st.none(), st.integers(0, 6))
 
 

@@ -10,7 +10,7 @@ from batchdeck.core.view import DeckView
 from batchdeck.tui.present.cells import Cell, Tone
 from batchdeck.tui.present.limits import limit_cell, slots, used_under
 
-_MOST_DIGITS = 4
+_MOST_DIGITS = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,8 @@ class LimitChange:
     after: int | None
     typed: str = ""
     """The digits that were typed so far."""
+    remark: str = ""
+    """What is to be said of it: why what was typed is no limit, or who has changed it meanwhile."""
 
     def stepped(self, view: DeckView, by: int) -> LimitChange | str:
         """One step on, or in words why there is none."""
@@ -36,11 +38,13 @@ class LimitChange:
             return f"{words} is closed already"
         return self._to(view, now + by)
 
-    def typing(self, view: DeckView, digit: str) -> LimitChange | str:
-        """With one digit more, or in words why that is no limit."""
-        typed = (self.typed + digit)[-_MOST_DIGITS:]
+    def typing(self, view: DeckView, digit: str) -> LimitChange:
+        """With one digit more; where that is no limit, there is nothing to apply."""
+        typed = (self.typed + digit)[:_MOST_DIGITS]
         changed = self._to(view, int(typed))
-        return changed if isinstance(changed, str) else replace(changed, typed=typed)
+        if isinstance(changed, str):
+            return replace(self, after=self.before, typed=typed, remark=changed)
+        return replace(changed, typed=typed)
 
     def without_limit(self, view: DeckView) -> LimitChange | str:
         """No limit of its own, or in words why it needs one."""
@@ -51,7 +55,7 @@ class LimitChange:
             check_limit(view, self.name, value)
         except BadInput as refusal:
             return refusal.message
-        return replace(self, after=value, typed="")
+        return replace(self, after=value, typed="", remark="")
 
 
 def limit_cell_of(
@@ -69,6 +73,12 @@ def becoming(now: str, change: LimitChange) -> str:
         return now
     after = "∞" if change.after is None else "closed" if change.after == 0 else change.after
     return f"{now} → {after}"
+
+
+def changed_by(view: DeckView, name: str) -> str:
+    """`: op changed it`, where it is known who changed a limit last."""
+    stored = view.limits.get(name)
+    return f": {stored.changed_by} changed it" if stored and stored.changed_by else ""
 
 
 def limit_name_words(name: str) -> str:

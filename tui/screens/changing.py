@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from time import monotonic
 
 from textual import on
 from textual.reactive import reactive
 
 from batchdeck.tui.present.cells import Tone
-from batchdeck.tui.present.limit_change import LimitChange
+from batchdeck.tui.present.limit_change import LimitChange, changed_by
+from batchdeck.tui.present.limits import number
+from batchdeck.tui.present.scene import Scene
 from batchdeck.tui.present.what_if import change_hints
 from batchdeck.tui.screens.acting import ActingScreen, Step
 from batchdeck.tui.widgets.action_bar import ActionBar
@@ -21,6 +24,19 @@ class ChangingScreen(ActingScreen):
 
     change: reactive[LimitChange | None] = reactive(None, repaint=False, init=False)
     """The limit that is being changed."""
+
+    def on_mount(self) -> None:
+        self.watch(self, "scene", self._follow_the_limit, init=False)
+
+    def _follow_the_limit(self, scene: Scene) -> None:
+        """Somebody else has changed the same limit meanwhile: the change starts from there."""
+        change = self.change
+        if change is None:
+            return
+        now = self.deck_app.asked_limits.now(scene.view, change.name)
+        if now != change.before:
+            remark = f"it is {number(now)} now{changed_by(scene.view, change.name)}"
+            self.change = replace(change, before=now, remark=remark)
 
     def watch_change(self, change: LimitChange | None) -> None:
         bar = self.query_one(ActionBar)
@@ -60,6 +76,8 @@ class ChangingScreen(ActingScreen):
 
     def _apply(self, change: LimitChange) -> None:
         self.deck_app.finished_at = monotonic()  # a second enter is meant for nothing else
+        if change.after == change.before and change.remark:
+            self.say(change.remark, Tone.ALERT)
         if change.after != change.before:
             self.deck_app.set_limit(change.name, change.after)
 

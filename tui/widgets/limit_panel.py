@@ -42,7 +42,7 @@ class LimitPanel(Widget):
         self._renew()
 
     def watch_change(self) -> None:
-        self.remark = ""
+        self.remark = "" if self.change is None else self.change.remark
         self._renew()
         self.display = self.change is not None
 
