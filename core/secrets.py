@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
+from enum import Enum
+from typing import Any, TypeVar
 
 from batchdeck.core.model.agent import Agent
 from batchdeck.core.port import OutputPage
@@ -61,6 +63,27 @@ def secrets_of(agents: Iterable[Agent | None], environment: Mapping[str, str]) -
         if name is not None
     }
     return Secrets(environment[name] for name in names if name in environment) if names else NONE
+
+
+_Value = TypeVar("_Value")
+
+
+def without_secrets(value: _Value, secrets: Secrets) -> _Value:
+    """A value with none of them in any text of it, however deep that lies."""
+    return _hidden(value, secrets) if secrets else value
+
+
+def _hidden(value: Any, secrets: Secrets) -> Any:
+    if isinstance(value, Enum):
+        return value
+    if isinstance(value, str):
+        return secrets.hide(value)
+    if isinstance(value, tuple):
+        return tuple(_hidden(one, secrets) for one in value)
+    if is_dataclass(value) and not isinstance(value, type):
+        found = {field.name: getattr(value, field.name) for field in fields(value)}
+        return replace(value, **{name: _hidden(one, secrets) for name, one in found.items()})
+    return value
 
 
 ReadPage = Callable[[int, int], OutputPage]

@@ -18,7 +18,7 @@ from batchdeck.core.errors import BatchdeckError
 from batchdeck.core.model.agent import AgentKind
 from batchdeck.core.model.permission import Decision, Permission
 from batchdeck.core.model.turn import AttemptEnd, Trigger, Turn, TurnState
-from batchdeck.core.secrets import Secrets, secrets_of
+from batchdeck.core.secrets import Secrets, secrets_of, without_secrets
 
 _log = logging.getLogger(__name__)
 
@@ -168,12 +168,7 @@ class Dispatcher:
 
         async def ask(permission: Permission) -> Decision:
             reply = Reply()
-            permission = replace(
-                permission,
-                question=secrets.hide(permission.question),
-                title=secrets.hide(permission.title),
-                covers=secrets.hide(permission.covers),
-            )
+            permission = without_secrets(permission, secrets)
             self._post(Wants(turn, attempt, permission, reply))
             return await reply.wait()
 
@@ -281,22 +276,6 @@ def _failed_by_us(error: Exception) -> Outcome:
         return Outcome(TurnState.FAILED, error=error.message)
     words = f"batchdeck failed to run it ({type(error).__name__}); see the log"
     return Outcome(TurnState.FAILED, AttemptEnd.INTERRUPTED, error=words)
-
-
-def without_secrets(outcome: Outcome, secrets: Secrets) -> Outcome:
-    """An outcome in which no value is repeated that only the agent's process may know."""
-    if not secrets:
-        return outcome
-    asked = outcome.question
-    if asked is not None:
-        asked = replace(
-            asked,
-            question=secrets.hide(asked.question),
-            choices=tuple(map(secrets.hide, asked.choices)),
-            default=None if asked.default is None else secrets.hide(asked.default),
-        )
-    error = None if outcome.error is None else secrets.hide(outcome.error)
-    return replace(outcome, text=secrets.hide(outcome.text), error=error, question=asked)
 
 
 def fenced() -> Outcome:

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from enum import EnumType
+from types import NoneType, UnionType
+from typing import Any, get_args, get_origin, get_type_hints
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from batchdeck.core.agents.adapter import Outcome
 from batchdeck.core.model.agent import Agent, AgentKind
+from batchdeck.core.model.permission import Permission
 from batchdeck.core.port import OutputPage
-from batchdeck.core.secrets import Secrets, masked_page, secrets_of
+from batchdeck.core.secrets import HIDDEN, Secrets, masked_page, secrets_of, without_secrets
 
 CANARY = 'canary-"8472\\x'
+PLAIN = "sk-plain-12345"
 
 
 def pages(content: bytes, size: int, secrets: Secrets, *, ended: bool = True) -> Iterator[bytes]:
@@ -64,3 +72,30 @@ def test_only_what_definitions_name_is_a_secret_and_nothing_short() -> None:
     told = "1 long-enough-1 long-enough-2 C.UTF-8x"
     assert secrets.hide(told) == "1 [hidden] [hidden] C.UTF-8x"
     assert not secrets_of([], environment)
+
+
+def filled(kind: Any, text: str) -> Any:
+    """A value of a kind with a text wherever it can have one."""
+    if kind is str:
+        return text
+    if isinstance(kind, UnionType):
+        return filled(next(one for one in get_args(kind) if one is not NoneType), text)
+    if get_origin(kind) is tuple and get_args(kind)[-1] is ...:
+        return (filled(get_args(kind)[0], text),)
+    if is_dataclass(kind):
+        hints = get_type_hints(kind)
+        return kind(**{field.name: filled(hints[field.name], text) for field in fields(kind)})
+    if isinstance(kind, EnumType):
+        return next(iter(kind))
+    return None
+
+
+@pytest.mark.parametrize(("kind", "texts"), [(Outcome, 11), (Permission, 4)])
+def test_no_text_of_what_comes_from_an_agent_repeats_a_secret(kind: Any, texts: int) -> None:
+    told = filled(kind, f"the key is {PLAIN}, yes")
+    assert repr(told).count(PLAIN) >= texts
+
+    hidden = without_secrets(told, Secrets([PLAIN]))
+
+    assert PLAIN not in repr(hidden)
+    assert hidden == filled(kind, f"the key is {HIDDEN}, yes")

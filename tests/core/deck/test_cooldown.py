@@ -58,6 +58,18 @@ async def test_a_used_up_account_closes_for_all_its_agents_and_for_no_other(
         assert view.cooldowns["team"].reason == "You've hit your limit"
 
 
+async def test_what_was_said_of_a_limit_shows_no_secret(tmp_path: Path) -> None:
+    agent = replace(demo_agent("a", 1), pass_env=("KEY",))
+    said = replace(SAID, words="usage limit of sk-secret-12345")
+    async with bench(tmp_path, environment={"KEY": "sk-secret-12345"}) as here:
+        await here.add(batch_spec("b", [TaskSpec("T", "a")], [agent]))
+        await exhaust(here, 1, said)
+        assert here.view.cooldowns["a"].reason == "usage limit of [hidden]"
+        told = str([event.fields for event in await here.deck.events(0, 100)])
+        assert "usage limit of" in told
+        assert "sk-secret" not in told
+
+
 async def test_no_attempt_is_spent_and_the_turn_keeps_its_place(tmp_path: Path) -> None:
     async with bench(tmp_path, clock=FixedClock()) as here:
         await here.add(spec(1, max_attempts=1))
