@@ -22,7 +22,7 @@ def dispatched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
             agents={"wide": {}, "idle": {"serial": True}},
             tasks=[
                 {"id": "W1", "agent": "wide", "prompt": f"say=hello {space.until_told('W1')}"},
-                {"id": "W2", "agent": "wide", "prompt": "say=two", "title": "The second"},
+                {"id": "W2", "agent": "wide", "prompt": "say=two", "title": "The second 漢字"},
                 {"id": "W3", "agent": "wide", "prompt": "say=three", "target": "issue-1"},
                 {"id": "D1", "agent": "idle", "prompt": "say=four", "depends_on": ["W1"]},
                 {"id": "H1", "agent": "idle", "prompt": "say=five", "status": "BACKLOG"},

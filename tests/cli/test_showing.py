@@ -59,7 +59,7 @@ def test_tasks_are_listed_in_batch_order(dispatched: Workspace, invoke: Invoke) 
     assert [row["id"] for row in rows] == ["W1", "W2", "W3", "D1", "H1"]
     assert rows[1] == {
         "id": "W2",
-        "title": "The second",
+        "title": "The second 漢字",
         "status": "READY",
         "agent": "wide",
         "batch": "docs",
@@ -235,6 +235,12 @@ def test_showing_works_in_a_plain_locale_without_a_terminal(dispatched: Workspac
     plain = {"LANG": "C", "LC_ALL": "C", "TERM": "dumb", "PYTHONUTF8": "0"}
     for command in (["status"], ["turns", "--json"], ["why", "W2"]):
         dispatched.run(*command, code=0, env=plain)
+
+
+def test_an_export_is_utf_8_whatever_the_locale_is(dispatched: Workspace) -> None:
+    latin = {"PYTHONIOENCODING": "latin-1", "PYTHONUTF8": "0"}
+    titled = dispatched.run("export", "--format", "csv", code=0, env=latin).out
+    assert "漢字" in titled
 
 
 def test_a_reader_that_has_seen_enough_is_no_failure(dispatched: Workspace) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from batchdeck.core.model.agent import AgentKind
@@ -24,6 +26,14 @@ def test_what_goes_on_and_what_waits_is_counted_with_the_way_back() -> None:
         "docs: 0 done of 3",
         "2 turns go on, 1 waits. Take up again: batchdeck",
     ]
+
+
+def test_a_batch_that_was_not_added_to_its_end_is_not_said_to_be_taken_up_again() -> None:
+    half = replace(batch("docs"), adding=1)
+    view = view_of([turn(1)], [task(1, Status.READY)], [agent()], [half])
+    told = parting_lines(view, "batchdeck")
+    assert told[0] == "docs was not added to its end: run its file again"
+    assert "0 done" in parting_lines(view, "batchdeck", attached=True)[0], "there it goes on"
 
 
 def test_what_cannot_go_on_is_not_said_to() -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import click
+from rich.cells import cell_len
 
 from batchdeck.core.batchfile.settings import CheckUi, Settings, read_settings
 from batchdeck.core.errors import BatchdeckError
@@ -153,9 +154,10 @@ def print_line(text: str) -> None:
 def print_rows(rows: Sequence[Sequence[str]], header: Sequence[str]) -> None:
     """Rows as aligned columns for people."""
     table = [list(header), *[[clean_line(cell, LONGEST_LINE) for cell in row] for row in rows]]
-    widths = [max(len(row[column]) for row in table) for column in range(len(header))]
+    widths = [max(cell_len(row[column]) for row in table) for column in range(len(header))]
     for row in table:
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        padded = zip(row, widths, strict=True)
+        cells = (cell + " " * (width - cell_len(cell)) for cell, width in padded)
         print_line("  ".join(cells).rstrip())
 
 

@@ -35,8 +35,9 @@ def export(context: Context, form: str, batch: str | None, output: Path | None) 
             raise BadInput(f"There is no batch {batch!r} on this deck.", code="not_found")
         text = look.export(form, batch)
         if output is None:
+            # these formats are UTF-8, whatever the terminal or the locale is
             for piece in text:
-                sys.stdout.write(piece)
+                sys.stdout.buffer.write(piece.encode("utf-8"))
             return
         try:
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW

@@ -11,6 +11,7 @@ from batchdeck.core.model.batch import BatchState
 from batchdeck.core.model.event import Event
 from batchdeck.core.model.hold import DECK, Hold
 from batchdeck.core.model.limit import Limit
+from batchdeck.core.model.line import lines_of
 from batchdeck.core.model.task import Status, Task
 from batchdeck.core.model.turn import ENDED, LIVE, Trigger, Turn, TurnState
 from batchdeck.core.rules.standing import limit_names
@@ -66,7 +67,7 @@ class History:
             queued_by=_counted(queued),
             live=tuple(turn.id for turn in live),
             waiting_turns=tuple(waiting),
-            in_order=_sequences(turns.values()),
+            in_order=_lines(turns.values()),
             turns=turns,
             turn_news=(),
             tasks=tasks,
@@ -219,17 +220,16 @@ def _counted(turns: Iterable[Turn]) -> dict[str, int]:
     return dict(Counter(name for turn in turns for name in limit_names(turn)))
 
 
-def _sequences(turns: Iterable[Turn]) -> dict[str, tuple[int, ...]]:
+def _lines(turns: Iterable[Turn]) -> dict[str, tuple[int, ...]]:
     members: dict[str, list[Turn]] = {}
     for turn in turns:
         if turn.state in ENDED:
             continue
-        members.setdefault(f"conversation:{turn.conversation}", []).append(turn)
-        if turn.target is not None:
-            members.setdefault(f"target:{turn.target}", []).append(turn)
+        for line in lines_of(turn):
+            members.setdefault(line, []).append(turn)
     return {
-        name: tuple(turn.id for turn in sorted(found, key=lambda t: (t.position, t.id)))
-        for name, found in members.items()
+        line: tuple(turn.id for turn in sorted(found, key=lambda t: (t.position, t.id)))
+        for line, found in members.items()
         if len(found) > 1
     }
 

@@ -19,7 +19,7 @@ def parting_lines(view: DeckView, command: str, *, attached: bool = False) -> li
     `command` is how this deck is opened again.
     """
     batches = active_batches(view) or tuple(view.batches.values())[-1:]
-    told = [_batch_words(view, batch, command) for batch in batches[:_MOST_BATCHES]]
+    told = [_batch_words(view, batch, command, attached) for batch in batches[:_MOST_BATCHES]]
     lines = [" · ".join(told)] if told else []
     if attached:
         going = f"{counted(view.running, 'turn')} running, {view.queued} queued"
@@ -29,7 +29,9 @@ def parting_lines(view: DeckView, command: str, *, attached: bool = False) -> li
     return lines
 
 
-def _batch_words(view: DeckView, batch: Batch, command: str) -> str:
+def _batch_words(view: DeckView, batch: Batch, command: str, attached: bool) -> str:
+    if batch.adding is not None and not attached:
+        return f"{inert(batch.name, 40)} was not added to its end: run its file again"
     ended = ended_tasks(view, [batch.name])
     words = f"{inert(batch.name, 40)}: {ended.words.replace(' · ', ', ')} of {ended.total}"
     if not ended.failed and not ended.cancelled:

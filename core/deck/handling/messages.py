@@ -140,7 +140,7 @@ def _addressee(work: Work, to: str) -> _Addressee:
         raise NotFound(
             f"There is no agent, conversation or task {to!r}{near} Agents here: {known}."
         ) from None
-    conversation = state.conversations[task.conversation]
+    conversation = state.conversations[state.conversation_of(task)]
     need_agent(state, conversation.agent)
     return _Addressee(conversation.agent, conversation, task)
 

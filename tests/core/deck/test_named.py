@@ -170,6 +170,17 @@ async def test_what_stops_or_completes_an_item_finds_its_turn_in_the_conversatio
         assert here.view.violations == ()
 
 
+async def test_a_message_to_an_item_goes_to_the_conversation_that_its_step_is_in(
+    tmp_path: Path,
+) -> None:
+    async with bench(tmp_path) as here:
+        await here.add(spec(tmp_path, 2, [LOG]))
+        receipt = await here.deck.submit(Send(to="item-0", text="hi", on_busy=OnBusy.QUEUE))
+        message = here.view.turns[receipt.turn or 0]
+        assert message.conversation == conversation(here, 0)
+        assert message.state is TurnState.QUEUED
+
+
 # -- nobody waits for ever
 
 
