@@ -39,10 +39,10 @@ def decide_task(work: Work, turn: Turn, task: Task) -> None:
         if task.index is not None:
             work.state.foreaches[task.batch].forget(task.id)
         complete_task(work, task)
+    elif _was_only_stopped(turn, task):
+        _set_back(work, turn, task)
     elif turn.state in _FAILURES and task.because is not Because.CANCELLED:
         _fail_attempt(work, turn, task)
-    elif turn.state is TurnState.CANCELLED and _was_only_stopped(turn, task):
-        _set_back(work, turn, task)
     elif turn.state in (TurnState.CANCELLED, *_FAILURES):
         because = None if turn.stopped_by is None else Because.CANCELLED
         fail_task(work, task, turn.error or "cancelled", turn, because)
@@ -60,7 +60,12 @@ def _decided_by_its_issue(work: Work, task: Task) -> bool:
 
 
 def _was_only_stopped(turn: Turn, task: Task) -> bool:
-    return turn.started_ms is not None and task.because is not Because.CANCELLED
+    """While it ran, and not for good: whatever its end says then, as that it has timed out."""
+    if turn.started_ms is None or task.because is Because.CANCELLED:
+        return False
+    if turn.state is TurnState.CANCELLED:
+        return True
+    return turn.state in _FAILURES and turn.stopped_by is not None
 
 
 def _set_back(work: Work, turn: Turn, task: Task) -> None:
