@@ -28,6 +28,7 @@ from batchdeck.core.secrets import NONE, Secrets, masked_page
 from batchdeck.core.store import rows
 from batchdeck.core.store.connection import Connection
 from batchdeck.core.store.events import read_events
+from batchdeck.core.store.load import latest_of
 from batchdeck.core.store.rows import STATE_CODES
 from batchdeck.core.store.spending import spent_by_turn
 
@@ -126,6 +127,10 @@ class Reader:
             (delivery_id,),
         )
         return rows.turn_from(found[0], {}) if found else None
+
+    async def latest_turn(self, conversation: int) -> Turn | None:
+        """The latest turn of a conversation, and where it worked; it may have ended long ago."""
+        return await self._connection.run(lambda raw: latest_of(raw, conversation))
 
     async def output(
         self, turn: Turn | None, turn_id: int, start: int, limit: int, secrets: Secrets = NONE

@@ -41,9 +41,13 @@ def message_turn(
     task: int | None = None,
     priority: int = MESSAGE_PRIORITY,
     target: str | None = None,
+    latest: Turn | None = None,
 ) -> Turn:
-    """The turn that a message would become, as if it were the last one received."""
-    latest = _latest_of(view, conversation)
+    """The turn that a message would become, as if it were the last one received.
+
+    `latest`: the conversation's latest turn, where the view has none of it any more.
+    """
+    latest = _latest_of(view, conversation) or latest
     owner = None if task is None else view.tasks.get(task)
     return Turn(
         id=_LAST,

@@ -247,6 +247,13 @@ def _plain(raw: sqlite3.Connection, query: str, *parameters: Any) -> sqlite3.Cur
     return cursor.execute(query, parameters)
 
 
+def latest_of(raw: sqlite3.Connection, conversation: int) -> Turn | None:
+    """The latest turn of a conversation."""
+    latest = "WHERE conversation = ? ORDER BY id DESC LIMIT 1"
+    row = _plain(raw, f"{rows.SELECT_TURNS} {latest}", conversation).fetchone()
+    return None if row is None else rows.turn_from(row, _folders(raw))
+
+
 def _folders(raw: sqlite3.Connection) -> dict[int, Folder]:
     above: dict[int, list[str]] = {}
     for row in raw.execute("SELECT folder, above FROM folders_above ORDER BY folder, depth"):

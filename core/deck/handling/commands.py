@@ -136,7 +136,9 @@ async def _for_message(command: Send, state: DeckState, reader: Reader) -> Found
     earlier = None
     if command.delivery_id is not None:
         earlier = await reader.delivered(command.delivery_id)
-    return {"folder": folder, "earlier": earlier}
+    conversation = messages.conversation_named(state, command.to)
+    latest = None if conversation is None else await reader.latest_turn(conversation)
+    return {"folder": folder, "earlier": earlier, "latest": latest}
 
 
 async def _folder_of_agent(name: str, state: DeckState) -> Folder | None:
@@ -198,7 +200,7 @@ def carry_out(command: Command, work: Work, found: Found) -> Receipt:
     """
     match command:
         case Send():
-            return messages.send(work, command, found["folder"], found["earlier"])
+            return messages.send(work, command, found["folder"], found["earlier"], found["latest"])
         case SetLimit():
             return limits.set_limit(work, command)
         case AddBatch():

@@ -9,9 +9,10 @@ from batchdeck.core.deck.conversing import new_conversation
 from batchdeck.core.deck.handling.finding import find_task, need_agent
 from batchdeck.core.deck.handling.receiving import note_delivery, received
 from batchdeck.core.deck.outcomes import stop_turn
+from batchdeck.core.deck.state import DeckState
 from batchdeck.core.deck.turns import claim, queue_turn
 from batchdeck.core.deck.work import Work
-from batchdeck.core.errors import BadInput, NotFound, Refused
+from batchdeck.core.errors import BadInput, BatchdeckError, NotFound, Refused
 from batchdeck.core.model.conversation import Conversation
 from batchdeck.core.model.folder import Folder
 from batchdeck.core.model.gate import CAPACITY, Gate, GateName
@@ -42,10 +43,17 @@ def busy_code(gates: tuple[Gate, ...]) -> str:
     return "agent_folder_busy" if first is GateName.FOLDER else "busy"
 
 
-def send(work: Work, command: Send, folder: Folder | None, earlier: Turn | None) -> Receipt:
+def send(
+    work: Work,
+    command: Send,
+    folder: Folder | None,
+    earlier: Turn | None,
+    latest: Turn | None = None,
+) -> Receipt:
     """Carries out a message. `earlier`: the turn that its delivery id already made.
 
-    `folder` is the identity of the agent's default folder, for a new conversation.
+    `folder` is the identity of the agent's default folder, for a new conversation; `latest` the
+    latest turn of one that exists, for where memory has none of it any more.
 
     Raises:
         NotFound, Ambiguous: nobody of that name.
@@ -58,7 +66,7 @@ def send(work: Work, command: Send, folder: Folder | None, earlier: Turn | None)
     if not command.text.strip():
         raise BadInput("The message is empty.")
     addressee = _addressee(work, command.to)
-    turn = _as_if(work, command, addressee, folder)
+    turn = _as_if(work, command, addressee, folder, latest)
     answer = would_wait(work.view, turn, work.now_ms)
     if command.replacing is not None and not answer.free:
         return _replace(work, command, addressee, turn, answer)
@@ -145,7 +153,28 @@ def _addressee(work: Work, to: str) -> _Addressee:
     return _Addressee(conversation.agent, conversation, task)
 
 
-def _as_if(work: Work, command: Send, addressee: _Addressee, folder: Folder | None) -> Turn:
+def conversation_named(state: DeckState, to: str) -> int | None:
+    """The conversation that a message goes to; None where it begins one, or there is none."""
+    number = number_in(to[1:])
+    if to in state.agents:
+        return None
+    if to.startswith("c") and number in state.conversations:
+        return number
+    if to.startswith("#") and number in state.turns:
+        return state.turns[number].conversation
+    try:
+        return find_task(state, to).conversation
+    except BatchdeckError:
+        return None
+
+
+def _as_if(
+    work: Work,
+    command: Send,
+    addressee: _Addressee,
+    folder: Folder | None,
+    latest: Turn | None,
+) -> Turn:
     conversation = addressee.conversation
     turn = message_turn(
         work.view,
@@ -154,6 +183,7 @@ def _as_if(work: Work, command: Send, addressee: _Addressee, folder: Folder | No
         None if addressee.task is None else addressee.task.id,
         MESSAGE_PRIORITY if command.priority is None else command.priority,
         command.target,
+        latest,
     )
     if turn.folder is None and addressee.task is None and folder is not None:
         turn = replace(turn, folder=folder)

@@ -12,7 +12,7 @@ from batchdeck.core.commands import AddTask, OnBusy, ReleaseHold, Send, SetLimit
 from batchdeck.core.model.gate import GateName
 from batchdeck.core.model.spec import TaskSpec
 from batchdeck.core.model.task import Status
-from batchdeck.core.model.turn import TurnState
+from batchdeck.core.model.turn import Trigger, TurnState
 from tests.support.builders import batch_spec, demo_agent
 from tests.support.puppets import Bench, bench
 
@@ -270,3 +270,24 @@ async def test_a_stopped_turn_keeps_the_messages_behind_it(tmp_path: Path) -> No
         queued = await here.deck.submit(Send(to="T1", text="x", on_busy=OnBusy.QUEUE))
         await here.deck.submit(StopTurn(turn=1))
         assert here.view.turns[queued.turn].state in (TurnState.QUEUED, TurnState.RUNNING)
+
+
+@pytest.mark.parametrize("to", ["T1", "c1"])
+async def test_a_reply_works_where_its_conversation_did_when_that_has_left_memory_long_ago(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, to: str
+) -> None:
+    monkeypatch.setattr("batchdeck.core.deck.opening.KEPT_ENDED", 0)
+    work = tmp_path / "work"
+    work.mkdir()
+    async with bench(tmp_path) as here:
+        tasks = [TaskSpec("T1", "a", folder=str(work))]
+        await here.add(batch_spec("b", tasks, [demo_agent("a", 1)]))
+        await here.end(1)
+    async with bench(tmp_path) as here:
+        assert not here.view.turns
+        receipt = await here.deck.submit(Send(to=to, text="and now?"))
+        await here.puppets.until_begun(receipt.turn)
+        turn = here.view.turns[receipt.turn]
+        assert turn.trigger is Trigger.REPLY
+        assert turn.folder is not None
+        assert turn.folder.path == str(work)
