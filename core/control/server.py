@@ -6,6 +6,7 @@ import contextlib
 import json
 import logging
 import os
+import resource
 import socket
 import stat
 import struct
@@ -32,6 +33,12 @@ _log = logging.getLogger(__name__)
 
 FAREWELL_SECONDS = 0.5
 """How long the last view may take on its way."""
+MOST_CALLERS = 100
+"""At once; a quarter of the files that may be open where that is less. More are hung up on."""
+ACCEPT_AGAIN_SECONDS = 0.1
+"""After nobody could be let in (no more open files)."""
+MOST_AT_ONCE = {"output": 1 << 20, "history": 20_000}
+"""Bytes of an output, and events, that one answer may have."""
 REMEMBERED = 10_000
 """Answers kept in memory, so that a command sent twice is carried out once."""
 
@@ -67,7 +74,9 @@ class Server:
             numbers = {name: int(value) for name, value in parse_qsl(query)}
             if any(abs(number) > LARGEST for number in numbers.values()):
                 raise ValueError
-            found = await self._looked_up(path.removeprefix(f"/v{VERSION}/"), numbers)
+            what = path.removeprefix(f"/v{VERSION}/")
+            _check_limit(what, numbers.get("limit", 0))
+            found = await self._looked_up(what, numbers)
         except (TypeError, ValueError):
             return 400, {"error": "bad_input", "message": f"{target} is not a question."}
         except BatchdeckError as error:
@@ -126,6 +135,12 @@ class Server:
         return receipt
 
 
+def _check_limit(what: str, limit: int) -> None:
+    most = MOST_AT_ONCE.get(what, LARGEST)
+    if not 0 <= limit <= most:
+        raise BadInput(f"{what}: {limit} is not a limit; 0 to {most} is.")
+
+
 def _document(body: bytes) -> Any:
     try:
         return json.loads(body)
@@ -157,11 +172,44 @@ async def served(deck: Deck, path: Path) -> AsyncIterator[None]:
 
 
 async def _serve(listener: anyio.abc.SocketListener, server: Server) -> None:
-    raw = listener.extra(anyio.abc.SocketAttribute.raw_socket)
+    """Lets callers in, up to a bound: they must not take the descriptors that agents need."""
+    seats = anyio.Semaphore(_most_callers())
     async with listener, anyio.create_task_group() as callers:
         while True:
-            await anyio.wait_readable(raw)  # see `http._received`: an accept must not be cancelled
-            callers.start_soon(_caller, await listener.accept(), server)
+            stream = await _next_caller(listener)
+            try:
+                seats.acquire_nowait()
+            except anyio.WouldBlock:
+                await stream.aclose()
+            else:
+                callers.start_soon(_seated, stream, server, seats)
+
+
+def _most_callers() -> int:
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return MOST_CALLERS if soft == resource.RLIM_INFINITY else min(MOST_CALLERS, soft // 4)
+
+
+async def _next_caller(listener: anyio.abc.SocketListener) -> anyio.abc.SocketStream:
+    """Waits where nobody can be let in now: it ends neither the door nor the deck."""
+    raw = listener.extra(anyio.abc.SocketAttribute.raw_socket)
+    told = False
+    while True:
+        await anyio.wait_readable(raw)  # see `http._received`: an accept must not be cancelled
+        try:
+            return await listener.accept()
+        except (OSError, anyio.BrokenResourceError) as error:
+            if not told:
+                _log.error("callers wait at the control socket: %s", error.__cause__ or error)
+            told = True
+            await anyio.sleep(ACCEPT_AGAIN_SECONDS)
+
+
+async def _seated(stream: anyio.abc.SocketStream, server: Server, seats: anyio.Semaphore) -> None:
+    try:
+        await _caller(stream, server)
+    finally:
+        seats.release()
 
 
 async def _listen(path: Path) -> anyio.abc.SocketListener:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import socket
 import stat
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import anyio.to_thread
 import pytest
 
 from batchdeck.core.commands import SetLimit
+from batchdeck.core.control import server
 from batchdeck.core.control.client import call
 from batchdeck.core.control.http import MOST_BYTES
 from batchdeck.core.control.server import served
@@ -322,3 +324,60 @@ async def test_a_busy_folder_is_409_under_its_own_name(tmp_path: Path) -> None:
         assert (gate["gate"], gate["passable"]) == ("folder", False)
         assert [holder["turn"] for holder in gate["holders"]] == ["1"]
         assert len(here.view.turns) == 1
+
+
+@contextmanager
+def no_more_files() -> Iterator[None]:
+    """Nothing can be opened any more by this process."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    first_free = os.dup(0)
+    os.close(first_free)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (first_free, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+async def test_a_caller_that_cannot_be_let_in_waits_and_the_deck_goes_on(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with at_work(tmp_path) as (here, path):
+        with socket.socket(socket.AF_UNIX) as caller:
+            with no_more_files():
+                caller.connect(str(path))
+                with anyio.fail_after(10):
+                    while "callers wait" not in caplog.text:
+                        await anyio.sleep(0.01)
+            caller.sendall(request(b"", "GET", "/v1/health"))
+            said = await anyio.to_thread.run_sync(caller.recv, 65536)
+        assert said.startswith(b"HTTP/1.1 200")
+        await here.end(1)
+        await here.puppets.until_begun(2)
+
+
+async def test_more_callers_than_there_are_seats_are_hung_up_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "MOST_CALLERS", 1)
+    health = request(b"", "GET", "/v1/health")
+    async with at_work(tmp_path) as (_, path):
+        async with await anyio.connect_unix(path) as first:
+            await first.send(health.replace(b"Connection: close\r\n", b""))
+            assert (await first.receive()).startswith(b"HTTP/1.1 200")
+            assert await talk(path, health) == b""
+        with anyio.fail_after(10):
+            while not await talk(path, health):
+                await anyio.sleep(0.01)
+
+
+@pytest.mark.parametrize("question", ["output?turn=1&start=0", "history?after=0"])
+async def test_one_answer_has_a_bound(tmp_path: Path, question: str) -> None:
+    most = server.MOST_AT_ONCE[question.partition("?")[0]]
+    async with at_work(tmp_path) as (_, path):
+        for limit, status in ((-1, 400), (0, 200), (most, 200), (most + 1, 400)):
+            target = f"/v1/{question}&limit={limit}"
+            found, answer = await ask(path, b"", method="GET", target=target)
+            assert found == status, target
+            if status == 400:
+                assert str(most) in answer["message"]
