@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -134,7 +135,9 @@ def _how_it_failed(evidence: Evidence, run: Path) -> str:
     if record.end is AttemptEnd.TIMED_OUT:
         return f"it took over {LONGEST_SECONDS:.0f} s"
     try:
-        tail = decode((run / attempt_files.OUTPUT).read_bytes()[-_TAIL:])
+        with open(run / attempt_files.OUTPUT, "rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL))
+            tail = decode(file.read(_TAIL))
     except OSError:
         tail = ""
     lines = [one_line(line) for line in tail.splitlines() if line.strip()]

@@ -13,6 +13,7 @@ import anyio.to_thread
 from batchdeck.core.deck.engine import Engine
 from batchdeck.core.deck.letters import Pulses
 from batchdeck.core.executors import attempt_files
+from batchdeck.core.executors.holes import read_piece
 from batchdeck.core.executors.processes import marks
 from batchdeck.core.model.agent import Agent
 from batchdeck.core.model.turn import Turn, TurnState
@@ -103,15 +104,14 @@ def _pulse(path: Path, output: _Output, teller: Teller | None) -> Pulse | None:
             status = os.fstat(file.fileno())
             if status.st_size == output.size and output.counted == output.size:
                 return None
-            file.seek(output.counted)
-            piece = file.read(_MOST_AT_ONCE)
+            counted, piece = read_piece(file.fileno(), output.counted, _MOST_AT_ONCE)
             begin = max(0, status.st_size - (_TAIL if teller is None else _TAIL_OF_EVENTS))
             file.seek(begin)
             tail = file.read(status.st_size - begin)
     except OSError:
         return None
-    output.size = max(status.st_size, output.counted + len(piece))
-    output.counted += len(piece)
+    output.counted = counted + len(piece)
+    output.size = max(status.st_size, output.counted)
     output.lines += piece.count(b"\n")
     return Pulse(output.lines, status.st_mtime_ns // 1_000_000, _last_line(tail, teller, begin > 0))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import BinaryIO
 
 import anyio.to_thread
 
@@ -17,6 +16,7 @@ from batchdeck.core.deck.results import with_results
 from batchdeck.core.deck.state import DeckState
 from batchdeck.core.errors import NotFound, StoreError
 from batchdeck.core.executors import attempt_files
+from batchdeck.core.executors.holes import read_piece
 from batchdeck.core.model.batch import Batch
 from batchdeck.core.model.budget import TurnSpent
 from batchdeck.core.model.conversation import Message, Role
@@ -246,23 +246,6 @@ class Reader:
         )
 
 
-def _behind_hole(file: int, begin: int, size: int) -> int:
-    """Where there is something to read again: an output beyond its cap has a hole in it."""
-    try:
-        return os.lseek(file, begin, os.SEEK_DATA) if begin < size else begin
-    except OSError:  # nothing but a hole up to the end, or a system without such
-        return begin
-
-
-def _up_to_hole(file: BinaryIO, begin: int, limit: int) -> bytes:
-    try:
-        hole = os.lseek(file.fileno(), begin, os.SEEK_HOLE)
-    except OSError:
-        hole = begin + limit
-    file.seek(begin)
-    return file.read(min(limit, hole - begin))
-
-
 def read_hidden(
     path: Path, start: int, limit: int, ended: bool, secrets: Secrets
 ) -> OutputPage | None:
@@ -288,8 +271,7 @@ def read_page(path: Path, start: int, limit: int, ended: bool) -> OutputPage | N
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
             begin = max(0, size + start) if start < 0 else start
-            begin = _behind_hole(file.fileno(), begin, size)
-            file.seek(begin)
-            return OutputPage(begin, _up_to_hole(file, begin, limit), size, ended)
+            begin, data = read_piece(file.fileno(), begin, limit)
+            return OutputPage(begin, data, size, ended)
     except FileNotFoundError:
         return None

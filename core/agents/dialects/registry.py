@@ -13,11 +13,14 @@ from batchdeck.core.agents.dialects.gemini import Gemini
 from batchdeck.core.agents.dialects.names import OutputKind
 from batchdeck.core.agents.dialects.opencode import OpenCode
 from batchdeck.core.agents.dialects.plain import JsonLines, Text
+from batchdeck.core.executors.holes import read_piece
 from batchdeck.core.model.agent import Agent
 from batchdeck.core.text import LineSplitter
 
 LINE_CAP = 16 * 1024 * 1024
 """Bytes of one line that are read; stream JSON holds whole pictures."""
+
+_AT_ONCE = 1 << 20
 
 DIALECTS: dict[str, Callable[[Agent], Dialect]] = {
     OutputKind.TEXT: Text,
@@ -43,13 +46,20 @@ class Reading:
         self._splitter = LineSplitter(LINE_CAP)
 
     def go_on(self) -> None:
-        """Reads what has been written since; a missing file has nothing in it."""
+        """Reads what has been written since, over the hole of an output beyond its cap.
+
+        A missing file has nothing in it.
+        """
         try:
             with open(self._output, "rb") as file:
-                file.seek(self._offset)
-                while chunk := file.read(1 << 20):
-                    self._offset += len(chunk)
-                    self._take(self._splitter.feed(chunk))
+                while True:
+                    begin, piece = read_piece(file.fileno(), self._offset, _AT_ONCE)
+                    if not piece:
+                        return
+                    if begin > self._offset:
+                        self._take(self._splitter.feed(b"\n"))  # what a hole cuts is no one line
+                    self._offset = begin + len(piece)
+                    self._take(self._splitter.feed(piece))
         except FileNotFoundError:
             return
 
