@@ -65,7 +65,7 @@ def send(
         return _receipt(work, earlier)
     if not command.text.strip():
         raise BadInput("The message is empty.")
-    addressee = _addressee(work, command.to)
+    addressee = _addressee(work.state, command.to)
     turn = _as_if(work, command, addressee, folder, latest)
     answer = would_wait(work.view, turn, work.now_ms)
     if command.replacing is not None and not answer.free:
@@ -125,8 +125,7 @@ class _Addressee:
         self.task = task
 
 
-def _addressee(work: Work, to: str) -> _Addressee:
-    state = work.state
+def _addressee(state: DeckState, to: str) -> _Addressee:
     if to in state.agents:
         return _Addressee(to, None, None)
     number = number_in(to[1:])
@@ -139,7 +138,7 @@ def _addressee(work: Work, to: str) -> _Addressee:
         return _Addressee(conversation.agent, conversation, task)
     if to.startswith("#") and number in state.turns:
         turn = state.turns[number]
-        return _addressee(work, f"c{turn.conversation}")
+        return _addressee(state, f"c{turn.conversation}")
     try:
         task = find_task(state, to)
     except NotFound:
@@ -155,17 +154,11 @@ def _addressee(work: Work, to: str) -> _Addressee:
 
 def conversation_named(state: DeckState, to: str) -> int | None:
     """The conversation that a message goes to; None where it begins one, or there is none."""
-    number = number_in(to[1:])
-    if to in state.agents:
-        return None
-    if to.startswith("c") and number in state.conversations:
-        return number
-    if to.startswith("#") and number in state.turns:
-        return state.turns[number].conversation
     try:
-        return find_task(state, to).conversation
+        named = _addressee(state, to).conversation
     except BatchdeckError:
         return None
+    return None if named is None else named.id
 
 
 def _as_if(
