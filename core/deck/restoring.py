@@ -50,6 +50,7 @@ def state_from(stored: Stored, deck: str, keep_ended: int = KEPT_ENDED) -> DeckS
     for found in stored.conversations:
         state.know_conversation(found)
     state.folders = {folder.key: row for row, folder in stored.folders.items()}
+    state.folder_paths = {folder.key: folder.path for folder in stored.folders.values()}
     state.defined_folders = dict(stored.defined_folders)
     state.tallies = {
         agent: AgentTally(done=good, failed=bad) for agent, (good, bad) in stored.tallies.items()

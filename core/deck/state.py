@@ -68,6 +68,8 @@ class DeckState:
     """Conversations that steps of a foreach name, by batch and name."""
     folders: dict[str, int] = field(default_factory=dict)
     """Row ids of known folders by key."""
+    folder_paths: dict[str, str] = field(default_factory=dict)
+    """Their paths, by key."""
     defined_folders: dict[str, str] = field(default_factory=dict)
     foreaches: dict[str, Items] = field(default_factory=dict)
     """By batch, for those with a foreach."""

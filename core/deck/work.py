@@ -247,9 +247,19 @@ class Work:
         row_id = self.state.next.folder
         self.state.next.folder += 1
         self.state.folders[folder.key] = row_id
+        self.state.folder_paths[folder.key] = folder.path
         self.changes.add(sql.INSERT_FOLDER, (row_id, folder.key, folder.path))
         for depth, key in enumerate(dict.fromkeys((folder.key, *folder.above))):
             self.changes.add(sql.INSERT_ABOVE, (row_id, key, depth))
+
+    def rename_folder(self, folder: Folder) -> None:
+        """A known folder has another path now: its row and what waits to work in it follow."""
+        self.state.folder_paths[folder.key] = folder.path
+        self.changes.add(sql.RENAME_FOLDER, (folder.path, self.state.folders[folder.key]))
+        for turn in list(self.state.turns.values()):
+            place = turn.folder
+            if turn.state is TurnState.QUEUED and place is not None and place.key == folder.key:
+                self.put_turn(evolve(turn, folder=evolve(place, path=folder.path)))
 
     def note_account(self, account: str) -> None:
         """Notes that how an account stands has changed, and is to be written."""

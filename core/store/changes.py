@@ -34,6 +34,7 @@ def _insert(table: str, columns: Sequence[str], verb: str = "INSERT") -> str:
 
 
 INSERT_FOLDER = "INSERT INTO folders (id, key, path) VALUES (?, ?, ?)"
+RENAME_FOLDER = "UPDATE folders SET path = ? WHERE id = ?"
 INSERT_ABOVE = "INSERT INTO folders_above (folder, above, depth) VALUES (?, ?, ?)"
 DEFINE_FOLDER = "INSERT OR REPLACE INTO defined_folders (name, path) VALUES (?, ?)"
 UNDEFINE_FOLDER = "DELETE FROM defined_folders WHERE name = ?"
@@ -175,6 +176,7 @@ INSERT_EVENTS = "INSERT INTO events (last_seq, first_seq, at_ms, body) VALUES (?
 
 _BEFORE_CLAIMS = (
     INSERT_FOLDER,
+    RENAME_FOLDER,
     INSERT_ABOVE,
     DEFINE_FOLDER,
     UNDEFINE_FOLDER,

@@ -71,6 +71,25 @@ async def look_up(command: Command, state: DeckState, reader: Reader) -> Found:
     Raises:
         BadInput: the command is not well formed.
     """
+    found = await _looked_up(command, state, reader)
+    identified = [*found.get("places", {}).values(), found.get("folder")]
+    elsewhere = [folder for folder in identified if folder and _has_other_path(folder, state)]
+    if not elsewhere:
+        return found
+    known = state.folder_paths
+    return {**found, "renamed": await anyio.to_thread.run_sync(_renamed, elsewhere, dict(known))}
+
+
+def _has_other_path(folder: Folder, state: DeckState) -> bool:
+    return state.folder_paths.get(folder.key, folder.path) != folder.path
+
+
+def _renamed(folders: Iterable[Folder], paths: Mapping[str, str]) -> list[Folder]:
+    """Those that are not found any more by the path they were known by: no second spelling."""
+    return [folder for folder in folders if identify(paths[folder.key]).key != folder.key]
+
+
+async def _looked_up(command: Command, state: DeckState, reader: Reader) -> Found:
     if isinstance(command, Send):
         return await _for_message(command, state, reader)
     if isinstance(command, AddBatch):
@@ -198,6 +217,13 @@ def carry_out(command: Command, work: Work, found: Found) -> Receipt:
     Raises:
         BatchdeckError: it cannot be done; nothing was changed.
     """
+    receipt = _carry_out(command, work, found)
+    for folder in found.get("renamed", ()):
+        work.rename_folder(folder)
+    return receipt
+
+
+def _carry_out(command: Command, work: Work, found: Found) -> Receipt:
     match command:
         case Send():
             return messages.send(work, command, found["folder"], found["earlier"], found["latest"])
