@@ -226,7 +226,9 @@ def carry_out(command: Command, work: Work, found: Found) -> Receipt:
 def _carry_out(command: Command, work: Work, found: Found) -> Receipt:
     match command:
         case Send():
-            return messages.send(work, command, found["folder"], found["earlier"], found["latest"])
+            return messages.send(
+                work, command, found["folder"], found["earlier"], found.get("latest")
+            )
         case SetLimit():
             return limits.set_limit(work, command)
         case AddBatch():
