@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 
 from batchdeck.core.commands import Command
-from batchdeck.core.control.http import COMMANDS, VERSION
+from batchdeck.core.control.http import COMMANDS, HEALTH
 from batchdeck.core.control.wire import command_document
 from batchdeck.core.errors import NoSupervisor, StoreError
 
@@ -51,7 +51,7 @@ def call(path: Path, command: Command) -> Answer:
 def _ask_whether_it_answers(client: httpx.Client, path: Path) -> None:
     """One that is stopped or stuck takes connections and answers none: better not to send then."""
     try:
-        client.get(f"/v{VERSION}/health", timeout=ANSWER_SECONDS)
+        client.get(HEALTH, timeout=ANSWER_SECONDS)
     except httpx.TimeoutException:
         raise NoSupervisor(
             f"The supervisor at {path} does not answer; is its process stopped? Nothing was sent."

@@ -15,6 +15,7 @@ from batchdeck.core.errors import BadInput
 
 VERSION = 1
 COMMANDS = f"/v{VERSION}/commands"
+HEALTH = f"/v{VERSION}/health"
 VIEW = f"/v{VERSION}/view"
 """Where the view, and what changes in it, is streamed."""
 MOST_BYTES = 5 * 1024 * 1024

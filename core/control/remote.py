@@ -14,8 +14,8 @@ import httpx
 from pydantic import TypeAdapter
 
 from batchdeck.core.commands import Command, Receipt
-from batchdeck.core.control.client import PATIENCE_SECONDS
-from batchdeck.core.control.http import COMMANDS, VERSION, VIEW
+from batchdeck.core.control.client import ANSWER_SECONDS, PATIENCE_SECONDS
+from batchdeck.core.control.http import COMMANDS, HEALTH, VERSION, VIEW
 from batchdeck.core.control.views import Mirror
 from batchdeck.core.control.wire import command_document, page_from, receipt_from
 from batchdeck.core.errors import BadInput, NoSupervisor
@@ -32,6 +32,7 @@ SOON_SECONDS = 0.1
 LOADING_SECONDS = 60.0
 """How long the first view of a large deck may take once it has begun to come."""
 GONE = "the supervisor has gone: this is what it last said"
+FROZEN = "The supervisor does not answer; is its process stopped? Nothing was sent."
 ONLY_LOOKS = "attached to look only: nothing is changed from here"
 
 _SPENT = TypeAdapter(TurnSpent)
@@ -69,10 +70,18 @@ class RemoteDeck:
         if self._read_only:
             return _refusal(BadInput(ONLY_LOOKS, code="read_only"))
         try:
+            if not await self._answers():
+                return _refusal(NoSupervisor(FROZEN))
             found = await self._client.post(COMMANDS, json=command_document(command), timeout=None)
         except httpx.TransportError:
             return _refusal(NoSupervisor("The supervisor has gone; nobody takes this."))
         return receipt_from(found.json())
+
+    async def _answers(self) -> bool:
+        """Whether the supervisor says anything; one that is stopped would do it much later."""
+        with anyio.move_on_after(ANSWER_SECONDS) as waiting:
+            await self._client.get(HEALTH, timeout=None)
+        return not waiting.cancelled_caught
 
     async def output(self, turn: int, start: int = 0, limit: int = 65536) -> OutputPage:
         """See `Deck.output`."""

@@ -6,9 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import anyio
+import httpx
 import pytest
 
 from batchdeck.core.commands import OnBusy, Receipt, Send, SetLimit
+from batchdeck.core.control.http import HEALTH
 from batchdeck.core.control.remote import GONE, RemoteDeck, attached
 from batchdeck.core.control.server import served
 from batchdeck.core.control.wire import answer_document, receipt_from
@@ -71,6 +73,24 @@ async def test_output_events_and_messages_come_across(tmp_path: Path) -> None:
         conversation = here.deck.view.turns[1].conversation
         assert await seat.messages(conversation) == await here.deck.messages(conversation)
         assert await seat.spent(1) == await here.deck.spent(1)
+
+
+async def test_to_a_supervisor_that_is_stopped_nothing_is_sent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("batchdeck.core.control.remote.ANSWER_SECONDS", 0.05)
+    asked: list[str] = []
+
+    async def stopped(request: httpx.Request) -> httpx.Response:
+        asked.append(request.url.path)
+        await anyio.sleep_forever()
+
+    transport = httpx.MockTransport(stopped)
+    async with httpx.AsyncClient(transport=transport, base_url="http://deck") as client:
+        receipt = await RemoteDeck(client).submit(SetLimit(name="global", value=3))
+    assert (receipt.accepted, receipt.error) == (False, NoSupervisor("").code)
+    assert "is its process stopped?" in receipt.message
+    assert asked == [HEALTH]
 
 
 async def test_a_seat_that_only_looks_changes_nothing(tmp_path: Path) -> None:
