@@ -53,7 +53,7 @@ def outstanding_limit(batch: str) -> str:
     return f"items:{batch}/outstanding"
 
 
-_WHOLE = re.compile(r"\d{1,9}")
+_WHOLE = re.compile(r"[0-9]{1,9}")
 
 
 def read_limit_value(text: str, name: str) -> int | None:
@@ -66,7 +66,8 @@ def read_limit_value(text: str, name: str) -> int | None:
         return None
     if not _WHOLE.fullmatch(text.strip()):
         raise BadInput(
-            f"{name}: {text!r} is not a limit. Give a whole number, 0 (closed) or more, or none."
+            f"{name}: {text!r} is not a limit. Give a whole number of 9 digits at most, "
+            "0 (closed) or more, or none."
         )
     return int(text.strip())
 

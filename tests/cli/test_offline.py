@@ -102,6 +102,12 @@ def test_both_limits_of_a_foreach_are_judged_together_in_whatever_order_they_sta
     assert "9 would leave 9 items at work and 8 that may have begun" in refused.err
 
 
+def test_a_turn_that_is_held_is_listed_as_held(invoke: Invoke) -> None:
+    invoke("hold", "#3", code=0)
+    (row,) = [line for line in invoke("turns").out.splitlines() if line.startswith("#3 ")]
+    assert " held " in row
+
+
 def test_what_is_held_already_is_no_event(invoke: Invoke) -> None:
     for what in ("deck", "agent:coder", "#3"):
         invoke("hold", what, code=0)

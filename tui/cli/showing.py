@@ -210,7 +210,7 @@ def _print_turns(rows: Any, _view: DeckView) -> None:
             f"#{row['turn']}",
             row["task"] or row["conversation"],
             row["agent"],
-            row["state"],
+            "held" if row["held_by"] and row["state"] == "queued" else row["state"],
             row["lane"] or "",
             row["error"] or row["title"],
         ]

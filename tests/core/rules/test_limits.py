@@ -58,7 +58,8 @@ def test_limits_per_status_are_read_whatever_their_case_and_blanks() -> None:
         ),
         (
             "READY=many",
-            "READY: 'many' is not a limit. Give a whole number, 0 (closed) or more, or none.",
+            "READY: 'many' is not a limit. Give a whole number of 9 digits at most, 0 (closed) or "
+            "more, or none.",
         ),
         ("READY=3,ready=2", "READY is given twice in 'READY=3,ready=2'."),
     ],
