@@ -6,7 +6,7 @@ LEAST_REST_SECONDS = 0.1
 """The screen takes a new view at most ten times a second."""
 MOST_REST_SECONDS = 0.25
 """However much there is to draw."""
-SHARE = 1 / 20
+SHARE = 1 / 30
 """Of the event loop's time that drawing may take: the engine works on the same loop."""
 
 
