@@ -34,9 +34,10 @@ def cool_down(work: Work, turn: Turn, limit: UsageLimit) -> None:
 def note_attempt(work: Work, turn: Turn) -> None:
     """A turn begins: where its account cools down, it is the one that tries it."""
     cooldown = work.state.cooldowns.get(account_of(work.state.agents[turn.agent]))
-    if cooldown is None or tried_by(cooldown, work.state.turns) is not None:
+    if cooldown is None:
         return
-    _keep(work, evolve(cooldown, probe=turn.id))
+    if tried_by(cooldown, work.state.turns) is None:
+        _keep(work, evolve(cooldown, probe=turn.id))
     close_slots(work.state, work.scheduler, work.now_ms)
 
 

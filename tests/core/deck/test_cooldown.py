@@ -13,7 +13,7 @@ from batchdeck.core.model.account import UsageLimit
 from batchdeck.core.model.gate import GateName
 from batchdeck.core.model.spec import TaskSpec
 from batchdeck.core.model.task import Status
-from batchdeck.core.model.turn import TurnState
+from batchdeck.core.model.turn import AttemptEnd, TurnState
 from batchdeck.core.rules.gates import evaluate, shut
 from tests.support.builders import batch_spec, demo_agent
 from tests.support.puppets import Bench, bench
@@ -97,6 +97,24 @@ async def test_at_the_reset_one_turn_tries_it_and_the_rest_follow_its_success(
         await here.end(1)
         assert here.view.cooldowns == {}
         assert set(here.view.live) >= {2, 3, 4, 5, 6}
+
+
+async def test_where_the_turn_that_tries_it_never_began_it_tries_again_alone(
+    tmp_path: Path,
+) -> None:
+    clock = FixedClock()
+    async with bench(tmp_path, clock=clock) as here:
+        await here.add(spec(6, limit=3))
+        await here.puppets.until_begun(1, 2, 3, 4, 5, 6)
+        for turn in range(1, 7):
+            await exhaust(here, turn)
+        await move(here, clock, 301)
+        await here.puppets.until_begun_again(1)
+        here.puppets.end(1, TurnState.QUEUED, end=AttemptEnd.FENCED)
+        await here.puppets.until_begun_again(1, times=3)
+        assert [t for t in here.view.live if t < 7] == [1]
+        await here.deck.audit()
+        assert here.view.violations == ()
 
 
 async def test_an_account_that_is_still_used_up_is_left_alone_longer_each_time(
