@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -114,3 +114,15 @@ def find_deck(option: str | None, environment: Mapping[str, str], here: Path) ->
 def absolute(path: str, base: Path) -> str:
     """A path that starts at `base`; `~` is the user's home."""
     return os.path.join(base, os.path.expanduser(path))
+
+
+def of_the_user(find: Callable[[str], Path]) -> Path:
+    """A folder of the user's own, by one of the functions of platformdirs.
+
+    Raises:
+        BadInput: nobody knows where this user's home is.
+    """
+    try:
+        return find("batchdeck")
+    except RuntimeError:
+        raise BadInput("This user has no home folder; set HOME to an absolute path.") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -100,7 +101,7 @@ def _sources(deck: Path, user: Path) -> Iterator[_Source]:
 
 
 def _from_home(path: Path) -> str:
-    home = Path.home()
+    home = os.path.expanduser("~")  # stays as it is where nobody knows a home
     return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
 
 

@@ -18,6 +18,7 @@ from batchdeck.core.model.limit import (
     Limit,
 )
 from batchdeck.core.model.task import Status
+from batchdeck.core.paths import of_the_user
 
 CONFIG = "config.yaml"
 GUIDES = ("AGENTS.md", "CODEFRAME.md")
@@ -52,7 +53,7 @@ class Settings:
 
 def user_config() -> Path:
     """Where the user's own configuration lies."""
-    return platformdirs.user_config_path("batchdeck") / CONFIG
+    return of_the_user(platformdirs.user_config_path) / CONFIG
 
 
 CheckUi = Callable[[Mapping[str, Any]], Iterable[tuple[tuple[str, ...], str]]]

@@ -12,7 +12,7 @@ from batchdeck.core.model.agent import Agent, AgentKind
 from batchdeck.core.model.limit import Limit, batch_limit, status_limit
 from batchdeck.core.model.spec import BatchSpec, TaskSpec
 from batchdeck.core.model.task import Status
-from batchdeck.core.paths import DECK_FOLDER, DeckPaths
+from batchdeck.core.paths import DECK_FOLDER, DeckPaths, of_the_user
 
 NAME = "demo"
 _AGENTS = ("coder", "reviewer", "writer", "tester", "planner", "scout")
@@ -22,7 +22,7 @@ _THINGS = ("the guide", "the parser", "the index", "the tests", "the settings", 
 
 def demo_deck() -> DeckPaths:
     """A fresh deck in the user's data folder."""
-    home = platformdirs.user_data_path("batchdeck") / "demo"
+    home = of_the_user(platformdirs.user_data_path) / "demo"
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     return DeckPaths(Path(tempfile.mkdtemp(prefix="deck-", dir=home)) / DECK_FOLDER)
 

@@ -9,8 +9,10 @@ import pytest
 
 from batchdeck.core.batchfile.faults import BatchFileFaults
 from batchdeck.core.batchfile.settings import Settings, read_settings
+from batchdeck.core.errors import BadInput
 from batchdeck.core.model.limit import Limit
 from batchdeck.core.model.task import Status
+from batchdeck.core.paths import of_the_user
 
 
 @pytest.fixture
@@ -211,3 +213,11 @@ def test_programs_and_trackers_of_a_repositorys_own_configuration_are_not_taken(
     assert settings(project).max_parallel == Limit(
         "global", 6, origin=".batchdeck/config.yaml", explicit=True
     )
+
+
+def test_without_a_home_what_is_missing_is_said() -> None:
+    def unknown(_: str) -> Path:
+        raise RuntimeError("could not determine the home directory")  # as platformdirs does
+
+    with pytest.raises(BadInput, match="set HOME to an absolute path"):
+        of_the_user(unknown)
