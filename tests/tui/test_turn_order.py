@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from batchdeck.core.model.ask import Ask
+from batchdeck.core.model.line import conversation_line
 from batchdeck.core.model.task import Status
-from batchdeck.core.model.turn import TurnState
+from batchdeck.core.model.turn import ENDED, Turn, TurnState
 from batchdeck.core.rules.order import place, service_order
 from batchdeck.core.view import DeckView
 from batchdeck.tui.present.filtering import read_filter
@@ -28,14 +30,25 @@ def moved(view: DeckView, step: tuple[int, TurnState, str, int]) -> DeckView:
     turn_id, state, agent, priority = step
     turns = {
         **view.turns,
-        turn_id: turn(turn_id, state, agent=agent, priority=priority * 50),
+        turn_id: turn(
+            turn_id, state, agent=agent, priority=priority * 50, conversation=turn_id % 4
+        ),
     }
     status = Status.DONE if state is TurnState.SUCCEEDED else Status.READY
     tasks = {**view.tasks, turn_id: task(turn_id, status)}
     if state is TurnState.SUPERSEDED:
         del turns[turn_id]
     asks = {turn_id: Ask(turn_id, turn_id, "?")} if state is TurnState.RUNNING else {}
-    return replace(view, turns=turns, tasks=tasks, asks=asks)
+    return replace(view, turns=turns, tasks=tasks, asks=asks, in_order=in_lines(turns))
+
+
+def in_lines(turns: Mapping[int, Turn]) -> dict[str, tuple[int, ...]]:
+    lines: dict[str, tuple[int, ...]] = {}
+    for number in sorted(turns):
+        if turns[number].state not in ENDED:
+            line = conversation_line(turns[number].conversation)
+            lines[line] = (*lines.get(line, ()), number)
+    return {line: members for line, members in lines.items() if len(members) > 1}
 
 
 @settings(deadline=None)
@@ -55,6 +68,8 @@ def test_changes_lead_to_the_same_order_as_a_fresh_start(
         fresh.refilter(read_filter(words))
         assert kept.ids == fresh.ids
         assert list(queues.in_order()) == list(service_order(view))
+        waiting = [shown for shown in kept.ids if view.turns[shown].state is TurnState.QUEUED]
+        assert waiting == [turn for turn in service_order(view) if turn in set(waiting)]
         for queued in service_order(view):
             assert queues.place(view.turns[queued]) == place(view.turns[queued], view)
 

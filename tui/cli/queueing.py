@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import click
@@ -19,9 +20,10 @@ from batchdeck.core.commands import (
 )
 from batchdeck.core.errors import BadInput
 from batchdeck.core.model.turn import TurnState
-from batchdeck.core.rules.gates import evaluate, shut
-from batchdeck.core.rules.order import place, service_order
+from batchdeck.core.rules.gates import gates_of, shut
+from batchdeck.core.rules.order import service_order
 from batchdeck.core.rules.reordering import Where
+from batchdeck.core.rules.standing import Standing
 from batchdeck.core.text import clean_line
 from batchdeck.core.view import DeckView
 from batchdeck.tui.cli import completing
@@ -53,12 +55,16 @@ def list_queue(context: Context, agent: str | None, as_json: bool, watch: bool) 
 def _rows(view: DeckView, agent: str | None) -> list[dict[str, Any]]:
     check_known("agent", agent, view.agents)
     now_ms = SystemClock().now_ms()
+    standing = Standing(view)
+    places: Counter[str] = Counter()
     rows = []
     for turn in (view.turns[number] for number in service_order(view)):
+        places[turn.agent] += 1
         if agent is not None and turn.agent != agent:
             continue
-        reasons = [gate.name for gate in shut(evaluate(turn, view, now_ms))]
-        rows.append({**turn_document(view, turn), "place": place(turn, view), "gates": reasons})
+        reasons = [gate.name for gate in shut(gates_of(turn, standing, now_ms))]
+        document = turn_document(view, turn)
+        rows.append({**document, "place": places[turn.agent], "gates": reasons})
     return rows
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from batchdeck.core.difference import changed_ids, changed_turns
 from batchdeck.core.model.turn import LIVE, Turn, TurnState
 from batchdeck.core.view import DeckView
+from batchdeck.tui.present.behind import Behind
 from batchdeck.tui.present.filtering import Filter
 from batchdeck.tui.present.needs import needs
 from batchdeck.tui.present.sorting import Sort, sort_key
@@ -29,6 +30,7 @@ class TurnOrder:
         self._filter = Filter()
         self._sort = Sort.NEED
         self._urgent: frozenset[int] = frozenset()
+        self._behind = Behind()
         self._key_of: dict[int, _Key] = {}
         self._sorted: list[_Key] = []
 
@@ -53,11 +55,13 @@ class TurnOrder:
         urgent = frozenset(need.turn for need in needs(view) if need.turn and need.urgent)
         touched = urgent ^ self._urgent
         self._urgent = urgent
+        changed = changed_turns(before, view)
+        changed |= touched | self._behind.update(before, view, changed)
         if not before.turns:
             self._build()
             return bool(self._sorted)
         moved = False
-        for turn_id in self._changed(before, touched):
+        for turn_id in changed | self._refiltered(before):
             moved |= self._renew(turn_id, view.turns.get(turn_id))
         return moved
 
@@ -69,15 +73,12 @@ class TurnOrder:
                 self._key_of[turn.id] = key
         self._sorted = sorted(self._key_of.values())
 
-    def _changed(self, before: DeckView, touched: frozenset[int]) -> set[int]:
-        """Ids of the turns that may stand elsewhere now, those that are gone included."""
-        changed = changed_turns(before, self._view) | touched
+    def _refiltered(self, before: DeckView) -> set[int]:
+        """Turns whose task changed, where a filter may ask for its status."""
         tasks = changed_ids(before.tasks, self._view.tasks) if self._filter else set()
-        if tasks:
-            # a filter may ask for the status of a task, whose turn is the same as before
-            turns = self._view.turns.values()
-            changed |= {turn.id for turn in turns if turn.task in tasks}
-        return changed
+        if not tasks:
+            return set()
+        return {turn.id for turn in self._view.turns.values() if turn.task in tasks}
 
     def _renew(self, turn_id: int, new: Turn | None) -> bool:
         key = self._key_of.get(turn_id)
@@ -108,7 +109,7 @@ class TurnOrder:
         if turn.state in LIVE or turn.state is TurnState.WAITING:
             return (_LIVE, turn.started_ms or 0, 0, turn.id)
         if turn.state is TurnState.QUEUED:
-            return (_QUEUED, *turn.service_key)
+            return (_QUEUED, *self._behind.key_of(turn))
         return (_ENDED, -(turn.ended_ms or 0), -turn.id, turn.id)
 
     def _passes(self, turn: Turn) -> bool:

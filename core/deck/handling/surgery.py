@@ -25,8 +25,8 @@ from batchdeck.core.model.line import conversation_line, lines_of
 from batchdeck.core.model.turn import DECIDES_TASK, Turn, TurnState
 from batchdeck.core.rules.consequences import answer_for
 from batchdeck.core.rules.gates import passable
-from batchdeck.core.rules.order import place
-from batchdeck.core.rules.reordering import reordered
+from batchdeck.core.rules.order import keys_behind, ordinal, place
+from batchdeck.core.rules.reordering import Where, reordered
 from batchdeck.core.store import changes as sql
 from batchdeck.core.text import one_line
 
@@ -61,6 +61,8 @@ def move(work: Work, command: MoveTurn) -> Receipt:
         key=lambda t: t.service_key,
     )
     changed = reordered(queue, turn, command.where, anchor, _in_line_elsewhere(work, queue))
+    if not changed:
+        _check_kept_back(work, turn, command)
     for other in changed:
         work.put_turn(other)
         work.state.lines.resort(other)
@@ -72,6 +74,17 @@ def move(work: Work, command: MoveTurn) -> Receipt:
     return Receipt(
         accepted=True, turn=turn.id, state=moved.state, position=spot, message=f"#{turn.id} moved"
     )
+
+
+def _check_kept_back(work: Work, turn: Turn, command: MoveTurn) -> None:
+    """Raises: Refused: a turn that its lines keep back is to go further to the front."""
+    if command.where not in (Where.FIRST, Where.UP, Where.BEFORE):
+        return
+    if turn.id in keys_behind(work.view):
+        raise Refused(
+            f"#{turn.id} is {ordinal(place(turn, work.view))}, right after what was received "
+            "before it for its conversation or target."
+        )
 
 
 def _in_line_elsewhere(work: Work, queue: Sequence[Turn]) -> list[Turn]:

@@ -77,6 +77,30 @@ async def test_a_move_that_would_break_a_targets_order_is_refused(tmp_path: Path
         assert list(service_order(here.view)) == [first, second, 2]
 
 
+async def test_a_message_to_a_queued_tasks_conversation_is_placed_behind_that_task(
+    tmp_path: Path,
+) -> None:
+    async with bench(tmp_path) as here:
+        (other,) = await queue_of(here, "one")
+        refused = await here.deck.submit(Send(to="#2", text="and the tests"))
+        assert (refused.position, "3rd in line" in refused.message) == (3, True)
+        sent = await here.deck.submit(Send(to="#2", text="and the tests", on_busy=OnBusy.QUEUE))
+        assert sent.position == 3
+        assert list(service_order(here.view)) == [other, 2, sent.turn]
+
+
+async def test_a_message_is_not_said_to_move_ahead_of_what_came_before_it(tmp_path: Path) -> None:
+    async with bench(tmp_path) as here:
+        await queue_of(here, "one")
+        sent = await here.deck.submit(Send(to="#2", text="more", on_busy=OnBusy.QUEUE, front=True))
+        before = list(service_order(here.view))
+        for where in (Where.UP, Where.FIRST):
+            receipt = await here.deck.submit(MoveTurn(turn=sent.turn or 0, where=where))
+            assert receipt.exit_code == 3
+            assert f"#{sent.turn} is 3rd" in receipt.message
+        assert list(service_order(here.view)) == before
+
+
 async def test_what_has_started_cannot_be_operated_on(tmp_path: Path) -> None:
     async with bench(tmp_path) as here:
         await queue_of(here, "one")

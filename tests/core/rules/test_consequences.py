@@ -9,6 +9,7 @@ from batchdeck.core.model.gate import GateName
 from batchdeck.core.model.task import Status
 from batchdeck.core.model.turn import Trigger, TurnState
 from batchdeck.core.rules.consequences import message_turn, would_wait
+from batchdeck.core.rules.order import key_of, keys_behind
 from batchdeck.core.rules.plan import starts
 from batchdeck.core.view import DeckView
 from tests.core.rules.decks import AGENTS, decks
@@ -121,4 +122,5 @@ def test_weighing_a_message_changes_nothing_and_its_place_is_behind_its_equals(
         if turn.state is TurnState.QUEUED and turn.agent == agent
     ]
     assert answer.position + answer.behind == len(queued) + 1
-    assert answer.position == 1 + sum(turn.priority >= 100 for turn in queued)
+    behind = keys_behind(view)
+    assert answer.position == 1 + sum(key_of(turn, behind)[0] <= -100 for turn in queued)

@@ -12,6 +12,7 @@ from batchdeck.core.model.account import account_of
 from batchdeck.core.model.limit import GLOBAL, Limit
 from batchdeck.core.model.task import Status
 from batchdeck.core.model.turn import LIVE, Turn, TurnState
+from batchdeck.core.rules.consequences import message_turn, would_wait
 from batchdeck.core.rules.folders import overlaps
 from batchdeck.core.rules.gates import evaluate, shut
 from batchdeck.core.rules.limits import effective_limit
@@ -70,6 +71,59 @@ def test_a_turns_place_counts_its_own_agents_queue() -> None:
     second = build.turn("a")
     view = build.state.snapshot(NOW)
     assert [place(turn, view) for turn in (first, other, second)] == [1, 1, 2]
+
+
+def test_a_message_to_a_conversation_comes_after_the_turns_received_before_it() -> None:
+    build = wide()
+    first = build.turn("a", conversation=7)
+    others = [build.turn("a"), build.turn("a")]
+    message = build.turn("a", conversation=7, priority=100)
+    elsewhere = build.turn("a", priority=100)
+    view = build.state.snapshot(NOW)
+    in_order = [elsewhere, first, message, *others]
+    assert service_order(view) == tuple(turn.id for turn in in_order)
+    assert [place(turn, view) for turn in in_order] == [1, 2, 3, 4, 5]
+
+
+def test_a_message_that_is_not_stored_yet_gets_the_place_that_it_will_have() -> None:
+    build = wide(limit=1)
+    build.running("b")
+    build.turn("a")
+    build.turn("a", conversation=7)
+    build.turn("a")
+    view = build.state.snapshot(NOW)
+    asked = would_wait(view, message_turn(view, "a", conversation=7), NOW)
+    stored = build.turn("a", conversation=7, priority=100)
+    assert asked.position == place(stored, build.state.snapshot(NOW)) == 3
+    assert asked.behind == 1
+
+
+queued = st.tuples(
+    st.sampled_from([0, 0, 5, 50, 100]),
+    st.sampled_from([None, None, "t", "u"]),
+    st.integers(1, 6),
+    st.integers(1, 9),
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(queued, max_size=14))
+def test_a_deck_of_one_slot_serves_in_the_order_of_service(
+    rows: list[tuple[int, str | None, int, int]],
+) -> None:
+    build = wide(limit=1)
+    for priority, target, conversation, position in rows:
+        build.turn(
+            "a", priority=priority, target=target, conversation=conversation, position=position
+        )
+    view = build.state.snapshot(NOW)
+    said, served = service_order(view), []
+    places = [place(view.turns[turn], view) for turn in said]
+    while found := starts_of(build):
+        served += found
+        build.change(build.state.turns[found[0]], state=TurnState.CANCELLED, ended_ms=NOW)
+    assert tuple(served) == said
+    assert places == list(range(1, len(rows) + 1))
 
 
 def test_places_are_said_as_people_say_them() -> None:
