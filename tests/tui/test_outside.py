@@ -16,7 +16,7 @@ from batchdeck.tui.present.outside import tracker_lines
 from batchdeck.tui.present.scene import Scene
 from tests.support.screen import screen_text, until, until_gone, until_shown
 from tests.support.stub_deck import NOW_MS, StubDeck, agent, batch, task, turn, view_of
-from tests.tui.examples import shown
+from tests.tui.examples import busy_view, shown
 
 pytestmark = pytest.mark.anyio
 
@@ -44,9 +44,21 @@ def test_the_headline_counts_what_was_done_elsewhere() -> None:
     assert "2 done elsewhere" in words(view(elsewhere={1: None, 2: None}))
 
 
-def test_the_headline_says_that_a_tracker_fails_and_where_to_look() -> None:
+def test_the_headline_says_why_a_tracker_fails_and_which_key_shows_all_of_it() -> None:
     assert "github" not in words(view(trackers=(GITHUB,)))
-    assert "github fails: e" in words(view(trackers=(FAILING,)))
+    assert f"github fails (e): {FAILING.words}" in words(view(trackers=(FAILING,)))
+    assert f"github fails (e): {FAILING.words}" in words(view(trackers=(FAILING,)), 110)
+
+
+def test_what_fails_wins_over_the_bar_and_its_key_stays_longest() -> None:
+    failing = busy_view(trackers=(FAILING,))
+    at_120, at_80, at_60 = (words(failing, width) for width in (120, 80, 60))
+    assert "github fails (e): rejects the token" in at_120
+    assert "─" not in at_120, "an empty bar has no place beside words that are cut"
+    assert "github fails (e)" in at_80
+    assert "! 1 needs you" in at_80
+    assert "github fails (e)" in at_60
+    assert "! 1" in at_60
 
 
 def test_a_narrow_headline_keeps_the_slots_first() -> None:

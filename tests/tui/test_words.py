@@ -21,12 +21,13 @@ from batchdeck.tui.present.durations import rough, stopwatch, waited
 from batchdeck.tui.present.ended import Ended, EndedTasks
 from batchdeck.tui.present.estimate import estimate_words
 from batchdeck.tui.present.filtering import read_filter
-from batchdeck.tui.present.fitting import fit, short_path
+from batchdeck.tui.present.fitting import fit, in_lines, short_path
 from batchdeck.tui.present.gates import frees_line, gate_words, reason_line, why_lines
 from batchdeck.tui.present.happenings import event_words
-from batchdeck.tui.present.headline import headline, held_words
+from batchdeck.tui.present.headline import headline
 from batchdeck.tui.present.limits import limit_cell, limit_words
 from batchdeck.tui.present.needs import needs, urgent_count
+from batchdeck.tui.present.notice import held_words, notice_lines
 from batchdeck.tui.present.scene import Scene
 from batchdeck.tui.present.statuses import resting_words, status_rows
 from batchdeck.tui.present.turns import SYMBOLS, turn_row, what
@@ -234,6 +235,58 @@ def test_a_deck_that_came_up_held_says_how_it_goes_on_and_needs_a_person() -> No
     assert urgent_count(view) == 2
     assert held_words(busy_view(holds=held("deck"))) == ""
     assert urgent_count(busy_view(holds=held("deck", reason="lunch"))) == 1
+
+
+def test_a_long_name_of_a_batch_is_shortened_before_it_goes() -> None:
+    long = [batch("documentation-migration")]
+    tasks = [task(n, batch=long[0].name) for n in range(9)]
+    view = view_of([], tasks, [agent()], long)
+    text = ["".join(c.text for c in headline(Scene(view, NOW_MS), w)) for w in (100, 60)]
+    assert "documentation-migration  idle" in text[0]
+    assert text[1].startswith(" documentation-mi")
+    assert "…  idle" in text[1]
+    assert "done 0 of 9" in text[1]
+
+
+def test_what_is_wrong_with_a_file_is_told_and_not_where_the_deck_lies() -> None:
+    words = "agents.coder.parallelism_limit: 12 is more than 10, the most an agent may have"
+    for path, short in (
+        ("/data/project/.batchdeck/config.yaml", ".batchdeck/config.yaml"),
+        ("/usr/share/operators/batchdeck/config.yaml", "…/batchdeck/config.yaml"),
+    ):
+        view = busy_view(banner=f"{path}:12:3: {words}. What was good before stays in force.")
+        lines = notice_lines(Scene(view, NOW_MS), 80, 24)
+        assert lines[0].startswith(f" {short}:12:3: agents.coder.parallelism_limit: 12 is more")
+        assert len(lines) == 2
+        assert " ".join(line.strip() for line in lines).endswith("stays in force.")
+
+
+def test_a_notice_has_as_many_lines_as_the_screen_can_spare() -> None:
+    view = busy_view(fault="it went wrong " * 40)
+    heights = {height: notice_lines(Scene(view, NOW_MS), 60, height) for height in (5, 15, 36)}
+    assert {height: len(lines) for height, lines in heights.items()} == {5: 1, 15: 2, 36: 3}
+    assert all(lines[-1].endswith("…") for lines in heights.values())
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "cut"),
+    [
+        ("書き換えています", 8, "書き換…"),
+        ("書き換えています", 9, "書き換え…"),
+        ("ab書き換え", 5, "ab書…"),
+    ],
+)
+def test_words_of_wide_characters_are_cut_without_a_hole(text: str, width: int, cut: str) -> None:
+    assert fit(text, width) == cut + " " * (width - cell_len(cut))
+    assert cell_len(fit(text, width, right=True)) == width
+
+
+def test_a_text_is_broken_between_words_and_says_where_it_goes_on() -> None:
+    assert in_lines("one two three", 7, 9) == ["one two", "three"]
+    assert in_lines("one two three four", 7, 2) == ["one two", "three …"]
+    assert in_lines("abcdefghij", 4, 9) == ["abcd", "efgh", "ij"]
+    assert in_lines("漢字漢字", 5, 9) == ["漢字", "漢字"]
+    assert in_lines("", 5, 2) == [""]
 
 
 @pytest.mark.parametrize("width", range(8, 130))

@@ -9,8 +9,9 @@ from batchdeck.core.text import clean_line, counted
 from batchdeck.core.view import DeckView
 from batchdeck.tui.present.ended import ended_tasks
 from batchdeck.tui.present.happenings import clock_time, event_words
-from batchdeck.tui.present.headline import ended_at_work, held_words, mode_words
+from batchdeck.tui.present.headline import ended_at_work, mode_words
 from batchdeck.tui.present.limits import queued_under
+from batchdeck.tui.present.notice import held_words
 
 LONGEST_WORDS = 600
 MOST_HELD = 3

@@ -22,9 +22,52 @@ def fit(text: str, width: int, *, right: bool = False) -> str:
         text = without_piles(clean_line(text, 8 * width + 64))
     length = len(text) if text.isascii() else cell_len(text)
     if length > width:
-        return set_cell_size(text, width - 1) + "…"
+        text = _cut(text, width)
+        length = cell_len(text)
     padding = " " * (width - length)
     return padding + text if right else text + padding
+
+
+def shortened(text: str, width: int) -> str:
+    """At most `width` cells of `text`, which is clean already, with `…` where it was cut."""
+    return text if cell_len(text) <= width else _cut(text, width)
+
+
+def _cut(text: str, width: int) -> str:
+    """One that is longer; `…` follows at once also where a wide character did not fit whole."""
+    kept = set_cell_size(text, width - 1)
+    return (kept if text.startswith(kept) else kept[:-1]) + "…"
+
+
+def in_lines(text: str, width: int, most: int) -> list[str]:
+    """Foreign text in at most `most` lines of `width` cells, broken between words; `…` ends one
+    that does not fit into them."""
+    words = inert(text, 4 * most * max(1, width)).split()
+    lines: list[str] = [""]
+    while words and width > 0:
+        word = words.pop(0)
+        longer = f"{lines[-1]} {word}" if lines[-1] else word
+        if cell_len(longer) <= width:
+            lines[-1] = longer
+        elif len(lines) == most:
+            lines[-1] = shortened(f"{longer} {' '.join(words)}", width)
+            break
+        elif lines[-1]:
+            lines.append("")
+            words.insert(0, word)
+        else:
+            lines[-1], rest = _broken(word, width)
+            words.insert(0, rest)
+            lines.append("")
+    return lines if lines[-1] or len(lines) == 1 else lines[:-1]
+
+
+def _broken(word: str, width: int) -> tuple[str, str]:
+    """A word that is longer than a line: what fits of it, and the rest."""
+    kept = set_cell_size(word, width)
+    kept = kept if word.startswith(kept) else kept[:-1]
+    kept = kept or word[:1]  # a wide character where there is one cell
+    return kept, word[len(kept) :]
 
 
 def inert(text: str, most: int = 400) -> str:

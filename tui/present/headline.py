@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 
-from batchdeck.core.model.hold import DECK, OURSELVES
+from batchdeck.core.model.issue import TrackerStanding
 from batchdeck.core.model.limit import GLOBAL
 from batchdeck.core.rules.limits import effective_limit
 from batchdeck.core.view import DeckView, Spending
@@ -14,7 +14,7 @@ from batchdeck.tui.present.budgets import batch_of, is_up, used_words
 from batchdeck.tui.present.cells import Cell, Tone
 from batchdeck.tui.present.ended import Ended, ended_tasks
 from batchdeck.tui.present.estimate import estimate_words
-from batchdeck.tui.present.fitting import fit, inert
+from batchdeck.tui.present.fitting import fit, inert, shortened
 from batchdeck.tui.present.limit_change import LimitChange, becoming
 from batchdeck.tui.present.limits import standing
 from batchdeck.tui.present.needs import urgent_count
@@ -25,6 +25,11 @@ SLOTS = "slots "
 _BAR = 12
 _GAP = "  "
 _NARROW = 44
+_SHORT_NAME = 12
+_LEAST_SPARE = 6
+"""Cells that must be free before words that were cut go on: fewer would say nothing."""
+_WORTH_MORE = 1
+"""What is dropped only at this or below stays longer than the words beside the needs' number."""
 _MODE_TONES = {
     "running": Tone.RUNNING,
     "held": Tone.HELD,
@@ -40,14 +45,19 @@ class Part(NamedTuple):
 
     cell: Cell
     drop: int = 0
+    least: str = ""
+    """What is kept of it in short, at the drop `then`; nothing: it goes at once."""
+    then: int = 0
 
 
 def headline(scene: Scene, width: int, change: LimitChange | None = None) -> tuple[Cell, ...]:
     """The pieces that fit into `width` cells, the needs at the right end."""
-    left, needs = _parts(scene, change), _needs_cell(scene.view, width)
-    room = width - (cell_len(needs.text) + 3 if needs.text else 1)
-    while len(left) > 1 and _length(left) > room:
-        left.remove(max(left, key=lambda part: part.drop))
+    parts = _parts(scene, change)
+    long, short = _needs_cells(scene.view, width)
+    needs, left = long, _fitted(parts, _room(long, width))
+    if short != long and _has_lost_much(parts, left):
+        needs, left = short, _fitted(parts, _room(short, width))
+    room = _room(needs, width)
     if _length(left) > room:
         # only the name is left, and it is longer than the line
         left = [Part(Cell(fit(left[0].cell.text, max(1, room - 1)), left[0].cell.tone))]
@@ -59,6 +69,41 @@ def headline(scene: Scene, width: int, change: LimitChange | None = None) -> tup
     return tuple(cells)
 
 
+def _room(needs: Cell, width: int) -> int:
+    return width - (cell_len(needs.text) + 3 if needs.text else 1)
+
+
+def _has_lost_much(parts: list[Part], left: list[Part]) -> bool:
+    """Whether something has gone that is worth more than the words beside a number."""
+    return sum(_lasts(part) for part in left) < sum(_lasts(part) for part in parts)
+
+
+def _lasts(part: Part) -> bool:
+    return min(part.drop, part.then if part.least else part.drop) <= _WORTH_MORE
+
+
+def _fitted(parts: list[Part], room: int) -> list[Part]:
+    """Gives up what matters least, in short before altogether, until the rest fits."""
+    left = list(parts)
+    while len(left) > 1 and _length(left) > room:
+        at = max(range(len(left)), key=lambda number: left[number].drop)
+        part = left[at]
+        kept = part._replace(cell=Cell(part.least, part.cell.tone), drop=part.then, least="")
+        left[at : at + 1] = [kept] if part.least else []
+    for number, part in enumerate(left):
+        left[number] = _as_long_as_fits(part, parts, room - _length(left))
+    return left
+
+
+def _as_long_as_fits(part: Part, parts: list[Part], spare: int) -> Part:
+    """One that was cut gets back what there is room for."""
+    short = part.cell.text
+    words = next((one.cell.text for one in parts if one.least == short), short)
+    if spare < _LEAST_SPARE:
+        return part
+    return part._replace(cell=Cell(shortened(words, cell_len(short) + spare), part.cell.tone))
+
+
 def _length(parts: list[Part]) -> int:
     return sum(cell_len(part.cell.text) for part in parts) + len(_GAP) * (len(parts) - 1)
 
@@ -68,21 +113,27 @@ def _parts(scene: Scene, change: LimitChange | None) -> list[Part]:
     ended = ended_at_work(view)
     done, total = ended.done, ended.total
     parts = [
-        Part(Cell(_name(view)), 2),
-        Part(Cell(mode_words(view), _MODE_TONES.get(view.mode, Tone.ALERT)), 1),
+        _name(view),
+        _mode(view),
         Part(_slots(view, change), 0),
         Part(Cell(f"queued {view.queued}"), 0),
     ]
     if total:
-        parts.append(Part(Cell(f"done {done} of {total}"), 3))
+        parts.append(Part(Cell(f"done {done} of {total}"), 4))
         parts += _not_done(ended)
         if scene.bars:
-            parts.append(Part(Cell(_bar(done, total), Tone.DONE), 5))
-        parts.append(Part(Cell(f"{100 * done // total}%"), 4))
+            parts.append(Part(Cell(_bar(done, total), Tone.DONE), 9))
+        parts.append(Part(Cell(f"{100 * done // total}%"), 7))
     parts += [*_budgets(view), *_outside(view)]
     left = total - done - ended.failed - ended.cancelled
     estimate = estimate_words(view, left, scene.now_ms)
-    return [*parts, Part(Cell(estimate, Tone.MUTED), 6)] if estimate else parts
+    return [*parts, Part(Cell(estimate, Tone.MUTED), 8)] if estimate else parts
+
+
+def _mode(view: DeckView) -> Part:
+    """That it runs goes without saying where slots are taken; that it does not is to be known."""
+    drop = 2 if view.supervised and view.mode == "running" else 1
+    return Part(Cell(mode_words(view), _MODE_TONES.get(view.mode, Tone.ALERT)), drop)
 
 
 def _slots(view: DeckView, change: LimitChange | None) -> Cell:
@@ -99,14 +150,14 @@ def _not_done(ended: Ended) -> list[Part]:
     """Failures stay in sight as long as anything but the slots does."""
     failed = [Part(Cell(f"{ended.failed} failed", Tone.FAILED), 1)] if ended.failed else []
     words = f"{ended.cancelled} cancelled"
-    return failed + ([Part(Cell(words, Tone.MUTED), 3)] if ended.cancelled else [])
+    return failed + ([Part(Cell(words, Tone.MUTED), 6)] if ended.cancelled else [])
 
 
 def _budgets(view: DeckView) -> list[Part]:
     """What the batches at work have used of their budgets."""
     active = {batch.name for batch in active_batches(view)}
     return [
-        Part(Cell(used_words(name, spending), _spent_tone(spending)), 2 if is_up(spending) else 4)
+        Part(Cell(used_words(name, spending), _spent_tone(spending)), 2 if is_up(spending) else 5)
         for name, spending in view.budgets.items()
         if batch_of(name) in active
     ]
@@ -119,11 +170,15 @@ def _spent_tone(spending: Spending) -> Tone:
 def _outside(view: DeckView) -> list[Part]:
     """What others have done, and a tracker that does not answer."""
     elsewhere = done_elsewhere(view)
-    parts = [Part(Cell(f"{elsewhere} done elsewhere", Tone.DONE), 4)] if elsewhere else []
-    failing = [tracker for tracker in view.trackers if not tracker.good]
-    if failing:
-        parts.append(Part(Cell(f"{failing[0].name.partition(' ')[0]} fails: e", Tone.ALERT), 3))
-    return parts
+    parts = [Part(Cell(f"{elsewhere} done elsewhere", Tone.DONE), 6)] if elsewhere else []
+    return parts + [_failing(tracker) for tracker in view.trackers if not tracker.good][:1]
+
+
+def _failing(tracker: TrackerStanding) -> Part:
+    """Why it fails as far as there is room; the key that shows all of it stands in front."""
+    least = f"{tracker.name.partition(' ')[0]} fails (e)"
+    words = f"{least}: {inert(tracker.words)}" if tracker.words else least
+    return Part(Cell(words, Tone.ALERT), 3, least, 1)
 
 
 def done_elsewhere(view: DeckView) -> int:
@@ -138,21 +193,14 @@ def mode_words(view: DeckView) -> str:
     return view.mode if view.supervised else f"{view.mode}, nobody dispatches"
 
 
-def held_words(view: DeckView) -> str:
-    """How a deck that came up held goes on; a person who held it knows."""
-    hold = view.holds.get(DECK)
-    if hold is None or hold.by != OURSELVES:
-        return ""
-    why = "" if view.banner else f": {hold.reason}"
-    return f"held until you release it (p, or ! then h){why}"
-
-
-def _name(view: DeckView) -> str:
+def _name(view: DeckView) -> Part:
     batches = active_batches(view)
     if not batches:
-        return "batchdeck"
+        return Part(Cell("batchdeck"), 2)
+    more = f" +{len(batches) - 1}" if len(batches) > 1 else ""
     name = inert(batches[0].name, 28)
-    return name if len(batches) == 1 else f"{name} +{len(batches) - 1}"
+    least = shortened(name, _SHORT_NAME) + more
+    return Part(Cell(name + more), 5, least, 2) if least != name + more else Part(Cell(least), 2)
 
 
 def ended_at_work(view: DeckView) -> Ended:
@@ -166,10 +214,12 @@ def _bar(done: int, total: int) -> str:
     return "━" * full + "╸" * half + "─" * (_BAR - full - half)
 
 
-def _needs_cell(view: DeckView, width: int) -> Cell:
+def _needs_cells(view: DeckView, width: int) -> tuple[Cell, Cell]:
+    """In words, and in short."""
     count = urgent_count(view)
     if not count:
-        return Cell("")
+        return Cell(""), Cell("")
+    short = Cell(f"! {count}", Tone.NEEDS)
     if width < _NARROW:
-        return Cell(f"! {count}", Tone.NEEDS)
-    return Cell(f"! {count} need{'s' if count == 1 else ''} you", Tone.NEEDS)
+        return short, short
+    return Cell(f"! {count} need{'s' if count == 1 else ''} you", Tone.NEEDS), short

@@ -10,13 +10,14 @@ from textual.widget import Widget
 
 from batchdeck.tui.present.cells import Cell
 from batchdeck.tui.present.fitting import fit
-from batchdeck.tui.present.headline import SLOTS, headline, held_words
+from batchdeck.tui.present.headline import SLOTS, headline
 from batchdeck.tui.present.limit_change import LimitChange
+from batchdeck.tui.present.notice import notice_lines
 from batchdeck.tui.present.scene import EMPTY_SCENE, Scene
 
 
 class Headline(Widget, can_focus=True):
-    """One line, and below it what is wrong with the engine or was found at the start."""
+    """One line, and below it in a few what is wrong with the engine or was found at the start."""
 
     scene: reactive[Scene] = reactive(EMPTY_SCENE, repaint=False)
     change: reactive[LimitChange | None] = reactive(None, repaint=False)
@@ -25,12 +26,12 @@ class Headline(Widget, can_focus=True):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._shown: tuple[Cell, ...] = ()
-        self._notice = ""
+        self._notice: tuple[str, ...] = ()
 
     def render(self) -> Content:
         lines = [Content.assemble(*self._first_line())]
-        if self._notice:
-            lines.append(Content.styled(fit(self._notice, self.size.width), "$status-alert bold"))
+        for line in self._notice:
+            lines.append(Content.styled(fit(line, self.size.width), "$status-alert bold"))
         return Content("\n").join(lines)
 
     def _first_line(self) -> Iterator[tuple[str, str]]:
@@ -58,18 +59,17 @@ class Headline(Widget, can_focus=True):
         if not self.size.width:
             return
         shown = headline(self.scene, self.size.width, self.change)
-        notice = _notice(self.scene)
+        notice = notice_lines(self.scene, self.size.width, self.screen.size.height)
         if notice != self._notice:
+            for lines, name in _CLASSES.items():
+                self.set_class(len(notice) == lines, name)
+            is_as_high = len(notice) == len(self._notice)
             self._notice = notice
-            self.set_class(bool(notice), "-with-notice")
-            self.refresh(layout=True)
+            self.refresh(layout=not is_as_high)
         if shown != self._shown:
             self._shown = shown
             self.refresh()
 
 
-def _notice(scene: Scene) -> str:
-    if scene.view.fault:
-        return f" fault: {scene.view.fault}"
-    words = " · ".join(part for part in (held_words(scene.view), scene.view.banner) if part)
-    return f" {words or scene.remark}" if words or scene.remark else ""
+_CLASSES = {1: "-with-notice", 2: "-with-two-lines", 3: "-with-three-lines"}
+"""By how many lines the notice has."""
