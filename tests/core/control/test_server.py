@@ -330,9 +330,8 @@ async def test_a_busy_folder_is_409_under_its_own_name(tmp_path: Path) -> None:
 def no_more_files() -> Iterator[None]:
     """Nothing can be opened any more by this process."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    first_free = os.dup(0)
-    os.close(first_free)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (first_free, hard))
+    # below all that is open: what closes meanwhile makes no room
+    resource.setrlimit(resource.RLIMIT_NOFILE, (1, hard))
     try:
         yield
     finally:
