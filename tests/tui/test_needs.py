@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from textual.widgets import Static
 
 from batchdeck.core.commands import AnswerAsk, ReleaseHold, RetryTask
 from batchdeck.core.model.ask import Ask
 from batchdeck.core.model.hold import OURSELVES, Hold
 from batchdeck.core.model.task import Status
 from batchdeck.core.model.turn import TurnState
+from batchdeck.tui.app import DeckApp
+from batchdeck.tui.present.needs import MOST_HELD, needs
 from tests.support.screen import screen_text, until, until_gone, until_shown
 from tests.support.stub_deck import NOW_MS, StubDeck, agent, task, turn, view_of
 from tests.tui.examples import busy_view, held, shown
@@ -128,3 +131,77 @@ async def test_after_a_crash_the_second_line_begins_with_how_it_goes_on(
         first, second = screen_text(app).splitlines()[:2]
         assert "! 2" in first
         assert second.startswith(" held until you release it (p, or ! then h) · The last")
+
+
+LONG = (
+    "its runner died without a record: the machine was restarted while the agent was writing into "
+    "docs/guide/links; what it left behind was ended"
+)
+HOLD_KEYS = "h release · esc back"
+LOST_KEYS = "r try it again · o open the turn · esc back"
+
+
+@pytest.mark.parametrize("size", [(60, 15), (80, 24), (120, 36)])
+async def test_all_that_is_said_of_the_row_under_the_cursor_can_be_read(
+    size: tuple[int, int],
+) -> None:
+    reason = "/usr/local/bin/writer is missing (exit 127): install it, then release this hold"
+    lost = turn(1, TurnState.LOST, error=LONG)
+    holds = held("agent:coder", OURSELVES, reason)
+    view = view_of([lost], [task(1, Status.FAILED)], [agent()], holds=holds)
+    async with shown(StubDeck(view), size) as (app, pilot):
+        await pilot.press("exclamation_mark")
+        await until(
+            pilot, lambda: _told(app) == f"agent:coder held by batchdeck: {reason} {HOLD_KEYS}"
+        )
+        before = screen_text(app).splitlines()
+        await pilot.press("j")
+        await until(pilot, lambda: _told(app) == f"{LONG} {LOST_KEYS}")
+        after = screen_text(app).splitlines()
+        frames = [
+            [n for n, line in enumerate(seen) if "╭─ needs" in line] for seen in (before, after)
+        ]
+        assert frames[0] == frames[1], "it must not jump"
+
+
+def _told(app: DeckApp) -> str:
+    """What the dialog says below its table, as one line."""
+    whole, keys = (app.screen.query_one(name, Static) for name in ("#whole", "#words"))
+    lines = screen_text(app).splitlines()
+    seen = [
+        lines[y][keys.region.x : keys.region.right]
+        for y in range(whole.region.y, keys.region.bottom)
+    ]
+    return " ".join(" ".join(seen).split())
+
+
+async def test_of_very_many_needs_as_many_are_shown_as_leave_room_for_the_keys() -> None:
+    lost = [turn(n, TurnState.LOST, error=f"{LONG} {n}") for n in range(1, 40)]
+    view = view_of(lost, [task(t.id, Status.FAILED) for t in lost], [agent()])
+    async with shown(StubDeck(view), (60, 15)) as (app, pilot):
+        await pilot.press("exclamation_mark", "G")
+        await until(pilot, lambda: _told(app) == f"{LONG} 39 {LOST_KEYS}")
+
+
+async def test_turns_that_are_held_one_by_one_can_be_released_there() -> None:
+    deck = StubDeck(view_of([turn(7, held_by="op")], [task(7)], [agent()]))
+    async with shown(deck) as (app, pilot):
+        assert "! 1" not in screen_text(app)
+        await pilot.press("exclamation_mark")
+        await until_shown(pilot, "held by op")
+        await pilot.press("h")
+        await until(pilot, lambda: deck.commands)
+        assert [c.what for c in deck.commands if isinstance(c, ReleaseHold)] == ["#7"]
+
+
+def test_a_turn_that_no_person_has_held_is_urgent_and_very_many_are_counted() -> None:
+    turns = [turn(n, held_by="op") for n in range(1, 101)]
+    turns += [
+        turn(200, held_by="batchdeck (see the banner)"),
+        turn(201, authorised=False),
+        turn(202, held_by="batchdeck-fan"),
+    ]
+    found = needs(view_of(turns, [task(t.id) for t in turns], [agent()]))
+    assert [need.turn for need in found if need.urgent] == [200, 201]
+    assert found[-1].words == f"{101 - MOST_HELD} more turns are held (Q shows them)"
+    assert len(found) == 2 + MOST_HELD + 1

@@ -313,7 +313,8 @@ def test_what_needs_you_is_oldest_first_and_known_holds_come_last() -> None:
     holds = held("agent:coder") | held("folder:1:2/x", "batchdeck", "the folder is missing")
     view = busy_view(holds=holds, fault="the store cannot be written")
     kinds = [(need.kind.value, need.urgent) for need in needs(view)]
-    assert kinds == [("fault", True), ("ask", True), ("hold", True), ("hold", False)]
+    assert kinds == [("fault", True), ("ask", True), ("hold", True), *[("hold", False)] * 2]
+    assert [need.hold for need in needs(view)][-2:] == ["agent:coder", "#433"]
     assert urgent_count(view) == 3
 
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 
-from batchdeck.core.difference import changed_turns
 from batchdeck.core.model.batch import BatchState
 from batchdeck.core.model.blocker import is_open
 from batchdeck.core.model.hold import OURSELVES
@@ -14,6 +13,10 @@ from batchdeck.core.model.turn import Turn, TurnState
 from batchdeck.core.view import DeckView
 from batchdeck.tui.present.budgets import batch_of, is_up, reached_words
 from batchdeck.tui.present.happenings import clock_time
+from batchdeck.tui.present.kept_turns import KeptTurns
+
+MOST_HELD = 50
+"""Turns held by a person that are listed one by one."""
 
 
 class NeedKind(StrEnum):
@@ -50,7 +53,15 @@ def needs(view: DeckView) -> tuple[Need, ...]:
     """Everything that needs a person, the urgent first, then the oldest first."""
     found = [*_faults(view), *_asks(view), *_blockers(view), *_lost(view), *_holds(view)]
     found += [*_cooldowns(view), *_budgets(view)]
-    return tuple(sorted(found, key=lambda need: (not need.urgent, need.since_ms, need.key)))
+    oldest_first = sorted(found, key=_order)
+    urgent, known = _held_turns(view)
+    first_known = sum(need.urgent for need in oldest_first)
+    oldest_first[first_known:first_known] = urgent
+    return (*oldest_first, *known)
+
+
+def _order(need: Need) -> tuple[bool, int, int, str]:
+    return not need.urgent, need.since_ms, need.turn or 0, need.key
 
 
 def urgent_count(view: DeckView) -> int:
@@ -87,36 +98,12 @@ def _blockers(view: DeckView) -> list[Need]:
 
 
 def _lost(view: DeckView) -> list[Need]:
-    lost = [view.turns[turn] for turn in sorted(_lost_turns.of(view))]
+    lost = [view.turns[turn] for turn in sorted(_LOST.of(view))]
     return [
         Need(NeedKind.LOST, f"turn:{turn.id}", turn.error or "lost", turn.ended_ms or 0, turn.id)
         for turn in lost
         if _is_latest(turn, view)
     ]
-
-
-class _LostTurns:
-    """The turns that are lost, kept from view to view: to look through all takes a while."""
-
-    def __init__(self) -> None:
-        self._view = DeckView()
-        self._ids: set[int] = set()
-
-    def of(self, view: DeckView) -> set[int]:
-        before = self._view if self._view.deck == view.deck else DeckView()
-        if not before.turns:
-            self._ids = set()
-        for turn_id in changed_turns(before, view):
-            turn = view.turns.get(turn_id)
-            if turn is not None and turn.state is TurnState.LOST:
-                self._ids.add(turn_id)
-            else:
-                self._ids.discard(turn_id)
-        self._view = view
-        return self._ids
-
-
-_lost_turns = _LostTurns()
 
 
 def _is_latest(turn: Turn, view: DeckView) -> bool:
@@ -139,6 +126,41 @@ def _holds(view: DeckView) -> list[Need]:
         )
         for hold in view.holds.values()
     ]
+
+
+def _is_held(turn: Turn) -> bool:
+    return turn.state is TurnState.QUEUED and (turn.held_by is not None or not turn.authorised)
+
+
+_LOST = KeptTurns(lambda turn: turn.state is TurnState.LOST)
+_HELD = KeptTurns(_is_held)
+
+
+def _held_turns(view: DeckView) -> tuple[list[Need], list[Need]]:
+    """The queued turns that are held one by one: those that no person has held, and the others.
+
+    Since when is not known of them, so they stand in the order of their ids.
+    """
+    held = [view.turns[turn] for turn in sorted(_HELD.of(view))]
+    urgent = [turn for turn in held if _is_unknown_to_all(turn)]
+    known = [turn for turn in held if not _is_unknown_to_all(turn)]
+    shown = [_held_turn_need(turn, urgent=False) for turn in known[:MOST_HELD]]
+    if len(known) > MOST_HELD:
+        words = f"{len(known) - MOST_HELD:,} more turns are held (Q shows them)"
+        shown.append(Need(NeedKind.HOLD, "held:more", words, 0, urgent=False))
+    return [_held_turn_need(turn, urgent=True) for turn in urgent], shown
+
+
+def _is_unknown_to_all(turn: Turn) -> bool:
+    """Whether nobody who holds it knows of it: the deck does, or whoever sent it had to ask."""
+    by = turn.held_by
+    return not turn.authorised if by is None else by == OURSELVES or by.startswith(f"{OURSELVES} (")
+
+
+def _held_turn_need(turn: Turn, urgent: bool) -> Need:
+    words = f"held by {turn.held_by}" if turn.held_by else "not authorised yet: release starts it"
+    key = f"hold:turn:{turn.id}"
+    return Need(NeedKind.HOLD, key, words, 0, turn.id, hold=f"#{turn.id}", urgent=urgent)
 
 
 def _budgets(view: DeckView) -> list[Need]:

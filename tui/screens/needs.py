@@ -19,6 +19,7 @@ from batchdeck.tui.present.cells import Cell, Row, Tone
 from batchdeck.tui.present.columns import ANY_WIDTH, Column
 from batchdeck.tui.present.durations import waited
 from batchdeck.tui.present.needs import Need, NeedKind, needs
+from batchdeck.tui.present.whole import last_width, lines_needed, whole_lines
 from batchdeck.tui.screens.answer import AnswerScreen
 from batchdeck.tui.screens.live import LiveModal
 from batchdeck.tui.widgets.virtual_table import VirtualTable
@@ -31,6 +32,10 @@ _COLUMNS = (
     Column("for", 7, drop=1),
     Column("words", 18, most=ANY_WIDTH),
 )
+_WIDTH, _FRAME, _FRAME_LINES = 100, 4, 4
+"""Of the dialog as the style sheet has it: its width, what the frame takes of it; the lines of the
+frame, the heading and the keys."""
+_LEAST_ROWS, _MOST_ROWS = 3, 19
 _WORDS = {
     NeedKind.FAULT: "fault",
     NeedKind.ASK: "asks",
@@ -84,6 +89,8 @@ class NeedsScreen(LiveModal[None]):
     def __init__(self) -> None:
         super().__init__()
         self._needs: dict[str, Need] = {}
+        self._room, self._lines = 0, 0
+        """How wide and how many the lines below the table are."""
         self._keys_for: Need | None = None
         """The one whose keys were said last; what is said beside stays until that is another."""
 
@@ -91,7 +98,11 @@ class NeedsScreen(LiveModal[None]):
         with Vertical(classes="dialog") as dialog:
             dialog.border_title = Content("needs you")
             yield NeedTable(_COLUMNS, id="needs")
+            yield Static(id="whole", markup=False)
             yield Static(id="words", markup=False)
+
+    def on_resize(self) -> None:
+        self._show()
 
     def on_mount(self) -> None:
         self.query_one(NeedTable).empty_words = "nothing needs you any more"
@@ -103,8 +114,19 @@ class NeedsScreen(LiveModal[None]):
 
     def _show(self) -> None:
         self._needs = {need.key: need for need in needs(self.scene.view)}
+        self._make_room()
         self.query_one(NeedTable).show(list(self._needs), self._row_of)
         self._say_keys()
+
+    def _make_room(self) -> None:
+        """For the longest text below the table, and for as many rows as that leaves."""
+        width, height = min(_WIDTH, self.size.width) - _FRAME, self.size.height - _FRAME_LINES
+        texts = [self._words_of(need) for need in self._needs.values()]
+        most = height - min(len(texts), _LEAST_ROWS)
+        self._room = width
+        self._lines = lines_needed(texts, last_width(_COLUMNS, width), width, most)
+        rows = max(1, min(_MOST_ROWS, height - self._lines))
+        self.query_one(NeedTable).styles.max_height = rows + 1
 
     def _row_of(self, key: str) -> Row:
         need = self._needs.get(key)
@@ -113,15 +135,18 @@ class NeedsScreen(LiveModal[None]):
         tone = Tone.NEEDS if need.urgent else Tone.HELD
         turn = self._turn(need)
         since = waited(self.scene.now_ms - need.since_ms) if need.since_ms else ""
-        subject = need.hold if need.hold and turn is None else ""
         return (
             Cell(_SIGNS[need.kind], tone),
             Cell(_WORDS[need.kind], tone),
             Cell("" if need.turn is None else f"#{need.turn}"),
             Cell("" if turn is None else self.scene.name_of(turn)),
             Cell(since),
-            Cell(f"{subject} {need.words}".strip()),
+            Cell(self._words_of(need)),
         )
+
+    def _words_of(self, need: Need) -> str:
+        subject = need.hold if need.hold and self._turn(need) is None else ""
+        return f"{subject} {need.words}".strip()
 
     def _turn(self, need: Need) -> Turn | None:
         return None if need.turn is None else self.scene.view.turns.get(need.turn)
@@ -140,9 +165,15 @@ class NeedsScreen(LiveModal[None]):
         if need is None or need != self._keys_for:
             self._say("esc back" if need is None else _KEYS[need.kind])
         self._keys_for = need
+        whole = "" if need is None else self._words_of(need)
+        self._put("#whole", whole_lines(whole, self._room, self._lines))
+        self.query_one("#whole").display = bool(self._lines)
 
     def _say(self, words: str) -> None:
-        place, content = self.query_one("#words", Static), Content(words)
+        self._put("#words", words)
+
+    def _put(self, selector: str, words: str) -> None:
+        place, content = self.query_one(selector, Static), Content(words)
         if place.content != content:
             place.update(content)
 
