@@ -3,37 +3,64 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import islice
 
 from batchdeck.core.model.gate import CAPACITY, Gate, Holder
+from batchdeck.core.model.turn import TurnState
 from batchdeck.core.rules.consequences import BusyAnswer
 from batchdeck.core.rules.order import ordinal
 from batchdeck.tui.present.addressee import Addressee
-from batchdeck.tui.present.durations import ago, stopwatch
+from batchdeck.tui.present.durations import ago, stopwatch, waited
 from batchdeck.tui.present.fitting import short_path
 from batchdeck.tui.present.gates import gate_words
 from batchdeck.tui.present.scene import Scene
 
-_MOST_HOLDERS = 4
+_MOST_HOLDERS = 5
 
 
-def standing_lines(answer: BusyAnswer, scene: Scene) -> list[str]:
-    """Each shut gate, and below it who holds it; a holder is named once."""
+def standing_lines(answer: BusyAnswer, scene: Scene, most: int = 9) -> list[str]:
+    """Each shut gate, and below them who holds them; a holder is named once.
+
+    Of several gates, each holder's line says which it holds. `most`: lines that there is room for.
+    """
     lines: list[str] = []
-    named: set[int] = set()
+    held: dict[int, list[str]] = {}
+    holders: dict[int, Holder] = {}
     for gate in answer.gates:
-        lines.append(gate_words(gate, scene.view.deck))
-        fresh = [holder for holder in gate.holders if holder.turn not in named]
-        named.update(holder.turn for holder in fresh)
-        lines += [f"  {_holder_line(holder, scene)}" for holder in fresh[:_MOST_HOLDERS]]
-        if len(fresh) > _MOST_HOLDERS:
-            lines.append(f"  and {len(fresh) - _MOST_HOLDERS} more")
-        if not gate.holders and gate.frees:
-            lines.append(f"  opens {gate.frees}")
+        lines.append(_gate_line(gate, scene.view.deck))
+        for holder in gate.holders:
+            holders.setdefault(holder.turn, holder)
+            held.setdefault(holder.turn, []).append(gate.name.replace("_", " "))
+    several = sum(bool(gate.holders) for gate in answer.gates) > 1
+    room = max(1, min(_MOST_HOLDERS, most - len(lines)))
+    shown = room if len(holders) <= room else max(1, room - 1)
+    for turn, holder in islice(holders.items(), shown):
+        gates = f"  ({', '.join(held[turn])})" if several else ""
+        lines.append(f"  {_holder_line(holder, scene)}{gates}")
+    if len(holders) > shown:
+        lines.append(f"  and {len(holders) - shown} more")
     return lines
 
 
+def _gate_line(gate: Gate, deck: str) -> str:
+    """The gate without its holders; one that nobody holds says when it opens."""
+    words = _without_holders(gate, deck)
+    if gate.holders or not gate.frees or gate.frees in words:
+        return words
+    return f"{words}, opens {gate.frees}"
+
+
+def _without_holders(gate: Gate, deck: str) -> str:
+    return gate_words(replace(gate, holders=()), deck)
+
+
 def _holder_line(holder: Holder, scene: Scene) -> str:
-    parts = [f"#{holder.turn}", holder.task or "", stopwatch(scene.now_ms - holder.since_ms)]
+    turn = scene.view.turns.get(holder.turn)
+    name = (holder.task or "") if turn is None else scene.name_of(turn)
+    since = scene.now_ms - holder.since_ms
+    is_queued = turn is not None and turn.state is TurnState.QUEUED
+    parts = [f"#{holder.turn}", name, f"queued {waited(since)}" if is_queued else stopwatch(since)]
     pulse = scene.view.pulses.get(holder.turn)
     if holder.forced:
         parts.append("forced")
@@ -66,7 +93,7 @@ def _passed(gate: Gate) -> str:
 def _why_not(gates: Sequence[Gate], deck: str) -> str:
     stubborn = next(gate for gate in gates if not gate.passable)
     if stubborn.name not in CAPACITY or stubborn.limit == 0:
-        return gate_words(stubborn, deck)
+        return _without_holders(stubborn, deck)
     return f"{stubborn.subject or 'the agent'} runs one turn at a time"
 
 

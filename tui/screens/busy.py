@@ -28,6 +28,8 @@ from batchdeck.tui.screens.live import LiveModal
 from batchdeck.tui.widgets.choice import Choice
 from batchdeck.tui.widgets.choice_row import ChoiceRow
 
+_LINES, _SHORT_LINES = 9, 5
+"""Of what stands in the way: where there is room, and on a screen of few lines."""
 _CATCH_UP_SECONDS = 0.3
 """After so long the view has overtaken the receipt that opened the prompt."""
 
@@ -86,6 +88,10 @@ class BusyScreen(LiveModal[Receipt | str | None]):
         if self.ready and scene.view is not self._opening_view:
             self._show(self._addressee.standing(scene))
 
+    def on_resize(self) -> None:
+        if self._answer is not None:
+            self._show(self._answer)
+
     def _show_refusal(self, receipt: Receipt) -> None:
         self._opening_view = self.scene.view
         self._show(self._as_refused(receipt))
@@ -108,7 +114,8 @@ class BusyScreen(LiveModal[Receipt | str | None]):
 
     def _show(self, answer: BusyAnswer) -> None:
         self._answer = answer
-        self._put("#standing", "\n".join(standing_lines(answer, self.scene)))
+        most = _SHORT_LINES if self.has_class("-short") else _LINES
+        self._put("#standing", "\n".join(standing_lines(answer, self.scene, most)))
         self._put("#consequences", self._consequences(answer))
         self._put("#remark", self._remark)
         dialog = self.query_one("#dialog")
