@@ -237,3 +237,14 @@ def test_who_leaves_is_told_what_goes_on_and_how_to_take_it_up_again(
     assert shown.leave() == 0
     said = shown.raw[shown.raw.rfind(b"\x1b[?1049l") :].decode()
     assert "1 turn goes on, 2 wait. Take up again: batchdeck" in said
+
+
+@pytest.mark.parametrize("arguments", [(), ("attach",)])
+def test_a_terminal_that_can_draw_nothing_is_told_so_in_one_line_with_what_to_do(
+    arguments: tuple[str, ...], space: Workspace, terminal: OpenTerminal
+) -> None:
+    space.environment["TERM"] = "dumb"
+    shown = terminal(*arguments, columns=160)
+    shown.until_shown("TERM is dumb: no dashboard can be drawn.", "--plain")
+    assert shown.leave() == 2
+    assert len(shown.text.strip().splitlines()) == 1

@@ -7,7 +7,7 @@ import click
 
 from batchdeck.core.errors import BadInput, NoSupervisor
 from batchdeck.tui.cli.context import Context
-from batchdeck.tui.cli.running import has_terminal
+from batchdeck.tui.cli.running import why_no_dashboard
 
 
 @click.command()
@@ -20,8 +20,11 @@ def attach(context: Context, read_only: bool, plain: bool) -> None:
     It shows and does what the first one does; leaving it ends nothing. When the supervisor goes,
     what it last said stays on the screen, and when it comes back the screen goes on.
     """
-    if not plain and not has_terminal():
-        raise BadInput("attach needs a terminal. Use attach --plain, or batchdeck status.")
+    why = None if plain else why_no_dashboard()
+    if why is not None:
+        raise BadInput(
+            f"{why}. attach --plain prints a line for every change; batchdeck status looks once."
+        )
     paths = context.paths
     if context.doors.holder(paths.lock) is None:
         raise NoSupervisor(

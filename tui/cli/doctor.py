@@ -67,7 +67,8 @@ def _terminal(context: Context) -> list[Finding]:
     term = context.environment.get("TERM", "")
     size = shutil.get_terminal_size()
     if term in ("", "dumb"):
-        found.append(remark("terminal", f"TERM is {term or 'not set'}: no dashboard here"))
+        words = f"TERM is {term or 'not set'}: no dashboard here; batchdeck --plain prints lines"
+        found.append(remark("terminal", words))
     if (size.columns, size.lines) < _SMALLEST:
         words = f"{size.columns}x{size.lines} is small; the dashboard likes 80x24 and more"
         found.append(remark("terminal", words))

@@ -188,9 +188,7 @@ async def run_headless(
         opening = replace(opening, admit=command is None)
         deck = await stack.enter_async_context(context.doors.open_deck(paths, opening))
         await stack.enter_async_context(context.doors.serve(deck, paths.socket))
-        bar = stack.enter_context(
-            progress_for(manner.as_json or manner.plain, context.environment.get("TERM"))
-        )
+        bar = stack.enter_context(progress_for(manner.as_json or manner.plain, context.environment))
         run = _Run(deck, bar, manner, no_input=opening.no_input)
         if manner.plain:
             click.echo(f"{event_clock()} {standing_line(deck.view)}")

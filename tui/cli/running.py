@@ -22,6 +22,9 @@ from batchdeck.tui.cli.changing import read_assignments, who
 from batchdeck.tui.cli.context import Context, Manner, Opening
 from batchdeck.tui.cli.showing import json_option
 
+_DUMB = "dumb"
+"""The TERM of a terminal that cannot move its cursor."""
+
 if TYPE_CHECKING:
     from batchdeck.core.batchfile.flags import NotGiven
 
@@ -215,8 +218,9 @@ def dispatch(
         from batchdeck.tui.cli.dashboard import run_dashboard
 
         return anyio.run(run_dashboard, context, paths, command, opening)
-    if not headless:
-        click.echo("There is no terminal for the dashboard: running headless.", err=True)
+    why = why_no_dashboard()
+    if not headless and why is not None:
+        click.echo(f"{why}: running headless.", err=True)
     from batchdeck.tui.cli.headless import run_headless
 
     opening = _unattended(opening)
@@ -231,16 +235,28 @@ def _unattended(opening: Opening) -> Opening:
 
 
 def has_terminal() -> bool:
-    """Keys come from standard input; the screen is drawn on standard error or output."""
-    shown = sys.stderr.isatty() or sys.stdout.isatty()
-    return sys.stdin.isatty() and shown and os.environ.get("TERM") != "dumb"
+    """Whether a dashboard can be drawn here."""
+    return why_no_dashboard() is None
+
+
+def why_no_dashboard() -> str | None:
+    """Why none can be drawn here, in words; None: it can.
+
+    Keys come from standard input; the screen is drawn on standard error or output.
+    """
+    if not (sys.stdin.isatty() and (sys.stderr.isatty() or sys.stdout.isatty())):
+        return "A dashboard needs a terminal, and there is none here"
+    return (
+        f"TERM is {_DUMB}: no dashboard can be drawn" if os.environ.get("TERM") == _DUMB else None
+    )
 
 
 def open_dashboard(context: Context) -> int:
     """`batchdeck` without a command."""
-    if not has_terminal():
+    why = why_no_dashboard()
+    if why is not None:
         raise BadInput(
-            "The dashboard needs a terminal. Use batchdeck status, or run FILE --headless."
+            f"{why}. batchdeck --plain prints a line for every change; batchdeck status looks once."
         )
     from batchdeck.tui.cli.dashboard import run_dashboard
 

@@ -18,11 +18,11 @@ from batchdeck.tui.present.fitting import fit, inert, shortened
 from batchdeck.tui.present.limit_change import LimitChange, becoming
 from batchdeck.tui.present.limits import standing
 from batchdeck.tui.present.needs import urgent_count
+from batchdeck.tui.present.progress_bar import progress_bar
 from batchdeck.tui.present.scene import Scene, active_batches
 
 SLOTS = "slots "
 """How the deck's own limit begins."""
-_BAR = 12
 _GAP = "  "
 _NARROW = 44
 _SHORT_NAME = 12
@@ -122,7 +122,7 @@ def _parts(scene: Scene, change: LimitChange | None) -> list[Part]:
         parts.append(Part(Cell(f"done {done} of {total}"), 4))
         parts += _not_done(ended)
         if scene.bars:
-            parts.append(Part(Cell(_bar(done, total), Tone.DONE), 9))
+            parts.append(Part(Cell(progress_bar(done, total), Tone.DONE), 9))
         parts.append(Part(Cell(f"{100 * done // total}%"), 7))
     parts += [*_budgets(view), *_outside(view)]
     left = total - done - ended.failed - ended.cancelled
@@ -206,12 +206,6 @@ def _name(view: DeckView) -> Part:
 def ended_at_work(view: DeckView) -> Ended:
     """How the tasks of the batches at work stand."""
     return ended_tasks(view, (batch.name for batch in active_batches(view)))
-
-
-def _bar(done: int, total: int) -> str:
-    halves = 2 * _BAR * done // total
-    full, half = divmod(halves, 2)
-    return "━" * full + "╸" * half + "─" * (_BAR - full - half)
 
 
 def _needs_cells(view: DeckView, width: int) -> tuple[Cell, Cell]:
