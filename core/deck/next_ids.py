@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import secrets
+from dataclasses import dataclass, field
+
+_ATTEMPT_ID_BYTES = 16
+_DRAWN_AT_ONCE = 256
 
 
 @dataclass(slots=True)
@@ -19,3 +23,16 @@ class NextIds:
     ask: int = 1
     blocker: int = 1
     event: int = 1
+    _drawn: list[str] = field(default_factory=list, repr=False, compare=False)
+
+    def attempt(self) -> str:
+        """An attempt's id, which nobody can guess.
+
+        They are drawn by the hundred: a draw lets go of the interpreter's lock, and a round of
+        claims would have to wait for it as often as another thread takes it.
+        """
+        if not self._drawn:
+            text = secrets.token_hex(_ATTEMPT_ID_BYTES * _DRAWN_AT_ONCE)
+            digits = 2 * _ATTEMPT_ID_BYTES
+            self._drawn = [text[at : at + digits] for at in range(0, len(text), digits)]
+        return self._drawn.pop()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable
 from dataclasses import astuple, dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -37,8 +36,6 @@ from batchdeck.core.view import DeckView, IssueMove
 if TYPE_CHECKING:
     from batchdeck.core.deck.handling.parts import Coming
     from batchdeck.core.deck.letters import Part
-
-ATTEMPT_ID_BYTES = 16
 
 
 @dataclass(slots=True)
@@ -119,7 +116,7 @@ class Work:
     def claim(self, turn: Turn, forced: tuple[str, ...] = (), by: str | None = None) -> Turn:
         """Makes a queued turn running; its slots are already taken in the scheduler."""
         assert turn is self.state.turns[turn.id], f"#{turn.id} has changed since"
-        attempt = secrets.token_hex(ATTEMPT_ID_BYTES)
+        attempt = self.state.next.attempt()
         running = evolve(
             turn,
             state=TurnState.RUNNING,

@@ -26,6 +26,8 @@ ReadOutput = Callable[[int, int, int], Awaitable[OutputPage]]
 """Reads a piece of a turn's output: turn, start, limit in bytes."""
 
 _PAGE = 65_536
+_PIECE = 8_192
+"""Bytes that are understood in one go: a millisecond or two."""
 _TOO_FAR_BEHIND = 1_048_576
 """Bytes; a reader that is further behind goes on near the end."""
 _REST_SECONDS = 0.05
@@ -159,7 +161,7 @@ class OutputPane(RingLog):
                 return  # nobody there to ask: what is shown stays, and the next view is news
             if turn_id != self.turn_id:
                 return
-            self._take(page)
+            await self._take(page)
             if page.data:
                 await asyncio.sleep(_REST_SECONDS)
                 continue
@@ -174,7 +176,7 @@ class OutputPane(RingLog):
         except TimeoutError:
             pass
 
-    def _take(self, page: OutputPage) -> None:
+    async def _take(self, page: OutputPage) -> None:
         if page.size < self._position:
             # the turn was claimed anew, and its output begins again
             self.clear()
@@ -185,17 +187,25 @@ class OutputPane(RingLog):
             self._leave_out(f"… {page.start:,} bytes before this")
         elif page.start > self._position >= 0 and page.data:
             self._leave_out(f"… {page.start - self._position:,} bytes are left out")
-        told = self._told(self._splitter.feed(page.data))
+        await self._understand(page)
         self._position = page.end
         if page.ended and page.end >= page.size:
-            told += self._told(self._splitter.flush()) + self._transcript.flush()
+            told = self._told(self._splitter.flush()) + self._transcript.flush()
+            self.extend(map(coloured_words, told))
             self._complete = True
-        self.extend(map(coloured_words, told))
         if page.size - page.end > _TOO_FAR_BEHIND:
             self._leave_out(f"… {page.size - page.end - _PAGE:,} bytes left out")
             self._position = page.size - _PAGE
         grows = self._transcript.unfinished
         self.put_tail("" if grows is None else coloured_words(grows))
+
+    async def _understand(self, page: OutputPage) -> None:
+        """Piece by piece, between which others have their turn; who is cancelled goes on there."""
+        for at in range(0, len(page.data), _PIECE):
+            piece = page.data[at : at + _PIECE]
+            self._position = page.start + at + len(piece)
+            self.extend(map(coloured_words, self._told(self._splitter.feed(piece))))
+            await asyncio.sleep(0)
 
     def _leave_out(self, words: str) -> None:
         """Goes on behind a gap; what then begins in the middle of an event is none."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 from rich.segment import Segment
@@ -18,6 +18,7 @@ from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
 from textual.timer import Timer
+from textual.widget import Widget
 
 from batchdeck.tui.ansi import coloured_segments, plain_text
 from batchdeck.tui.finding import Needle
@@ -84,9 +85,9 @@ class RingLog(ScrollView, can_focus=True):
         """Appends lines; may be called thousands of times a second."""
         before = self._total
         self._drop_tail()
-        for line in lines:
-            self._source.append(line[:_MOST_CHARACTERS])
-            self._put(line[:_MOST_CHARACTERS])
+        short = [line[:_MOST_CHARACTERS] for line in lines]
+        self._source.extend(short)
+        self._put(*short)
         if self._total != before:
             self._mark_dirty()
 
@@ -112,11 +113,14 @@ class RingLog(ScrollView, can_focus=True):
         self._strips.clear()
         self._mark_dirty()
 
-    def _put(self, line: str) -> int:
-        pieces = wrapped(line, self._width) if self.wraps else (line,)
-        self._lines.extend(pieces)
-        self._total += len(pieces)
-        return len(pieces)
+    def _put(self, *lines: str) -> int:
+        """Puts lines below the others; in how many rows they stand."""
+        rows: Sequence[str] = lines
+        if self.wraps:
+            rows = [row for line in lines for row in wrapped(line, self._width)]
+        self._lines.extend(rows)
+        self._total += len(rows)
+        return len(rows)
 
     def clear(self) -> None:
         """Forgets every line and follows again."""
@@ -168,8 +172,13 @@ class RingLog(ScrollView, can_focus=True):
         self.refresh()
 
     def _resize_virtually(self) -> None:
-        size = Size(self._width, len(self._lines))
-        if self.virtual_size != size:
+        before, size = self.virtual_size, Size(self._width, len(self._lines))
+        height = self.container_size.height
+        if before.width == size.width and min(before.height, size.height) > height:
+            # the scrollbar stays, and so all else: the screen is not laid out anew for it
+            self.set_reactive(Widget.virtual_size, size)
+            self._scroll_update(size)
+        else:
             self.virtual_size = size
 
     def on_resize(self) -> None:
