@@ -371,6 +371,41 @@ def test_a_run_that_waits_for_a_person_says_for_what_and_how_to_go_on(space: Wor
     assert "(batchdeck release agent:coder)" in told.read_text()
 
 
+def test_a_run_of_which_nothing_has_been_released_from_the_backlog_says_so(
+    space: Workspace,
+) -> None:
+    file = space.batch(tasks=tasks("exit=0", status="BACKLOG"))
+    process = space.start("run", file, "--headless")
+    told = space.folder / "err.txt"
+    space.while_runs(process, lambda: "docs has 1 task in BACKLOG" in told.read_text())
+    space.run("task", "status", "T1", "READY", code=0)
+    assert process.wait(20) == 0
+    assert "(batchdeck task status docs/T1 READY)" in told.read_text()
+
+
+def test_a_run_that_is_blocked_says_by_what(space: Workspace, invoke: Invoke) -> None:
+    file = space.batch(tasks=tasks("exit=0"))
+    invoke("hold", code=0)
+    invoke("run", file, "--headless", "--no-input", code=3)
+    invoke("task", "block", "T1", "Which branch?", code=0)
+    invoke("release", code=0)
+    told = invoke("run", file, "--headless", "--no-input", code=3).err
+    assert "T1 is blocked: Which branch? (batchdeck task answer docs/T1 …)" in told
+
+
+def test_a_run_that_waits_for_nobody_says_what_the_first_in_line_waits_for(
+    space: Workspace, invoke: Invoke
+) -> None:
+    file = space.batch(
+        agents={"coder": {"command": ["true"]}, "other": {"command": ["true"]}},
+        tasks=[
+            {"id": "T1", "agent": "coder", "prompt": "x", "status": "DONE"},
+            {"id": "T2", "agent": "other", "prompt": "x", "depends_on": ["T1"]},
+        ],
+    )
+    assert invoke("run", file, "--headless", code=0).err == ""
+
+
 def test_a_run_behind_a_closed_limit_says_so(space: Workspace) -> None:
     file = space.batch(tasks=tasks("exit=0"))
     process = space.start("run", file, "--headless", "--max-parallel", "0")

@@ -358,8 +358,10 @@ def test_watching_prints_again_what_has_changed_and_nothing_else(
         assert watching.stdout is not None
         first = json.loads(watching.stdout.readline())
         dispatched.run("task", "add", "wide", f"one more for {command}", code=0)
-        assert any(json.loads(line) != first for line in watching.stdout)
+        newer = next(new for line in watching.stdout if (new := json.loads(line)) != first)
         watching.kill()
+    if command.startswith("what-if"):
+        assert newer["starts"] == first["starts"] == ["2"]
 
 
 def test_a_reader_that_has_seen_enough_is_no_fault(dispatched: Workspace) -> None:
@@ -409,6 +411,15 @@ def test_the_project_stands_for_the_deck_in_it(dispatched: Workspace, invoke: In
 
 def test_a_turn_that_is_none_says_so(dispatched: Workspace, invoke: Invoke) -> None:
     assert "There is no turn #999, or it ended long ago." in invoke("stop", "999", code=2).err
+
+
+def test_a_bare_number_is_a_task_before_it_is_a_turn_for_every_command(
+    dispatched: Workspace, invoke: Invoke
+) -> None:
+    added = invoke("task", "add", "wide", "x", "--id", "2", "--json", code=0).json
+    assert invoke("why", "2", "--json", code=0).json["turn"] == added["turn"] != "2"
+    assert invoke("stop", "2", "--json", code=0).json["turn"] == added["turn"]
+    assert invoke("why", "3", "--json", code=0).json["task"] == "W3"
 
 
 def test_stop_takes_a_tasks_name(dispatched: Workspace, invoke: Invoke) -> None:

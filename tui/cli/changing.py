@@ -26,7 +26,7 @@ from batchdeck.core.text import clean_line
 from batchdeck.core.view import DeckView
 from batchdeck.tui.cli import completing
 from batchdeck.tui.cli.context import Context, print_json
-from batchdeck.tui.cli.finding import named_turn
+from batchdeck.tui.cli.finding import needed_turn
 from batchdeck.tui.cli.showing import json_option
 from batchdeck.tui.cli.standard_input import given_text
 
@@ -69,6 +69,27 @@ def read_assignments(changes: tuple[str, ...]) -> Iterator[tuple[str, str]]:
         yield name, value
 
 
+def limit_numbers(changes: tuple[str, ...]) -> dict[str, int | None]:
+    """The numbers in `NAME=N` by the names as they were given.
+
+    Raises:
+        BadInput: one is no number of a limit.
+    """
+    return {name: read_limit_value(value, name) for name, value in read_assignments(changes)}
+
+
+def possible_limits(view: DeckView, wanted: Mapping[str, int | None]) -> dict[str, int | None]:
+    """All changes by their full names, in the order in which each of them is possible.
+
+    Raises:
+        BadInput: one cannot be made, so that none is.
+    """
+    full = {full_limit_name(view, name): value for name, value in wanted.items()}
+    if len(full) < len(wanted):
+        raise BadInput(f"One limit is given twice: {', '.join(wanted)}.")
+    return check_limits(view, full)
+
+
 @click.command()
 @click.argument(
     "changes", metavar="NAME=N…", nargs=-1, required=True, shell_complete=completing.limits
@@ -89,7 +110,7 @@ def limit(context: Context, changes: tuple[str, ...], as_json: bool) -> None:
 
     Several at once are changed all or none: limit agent:coder=3 global=8
     """
-    wanted = {name: read_limit_value(value, name) for name, value in read_assignments(changes)}
+    wanted = limit_numbers(changes)
     if len(wanted) > 1:
         wanted = _checked(context, wanted)
     changed: list[dict[str, Any]] = []
@@ -110,20 +131,12 @@ def limit(context: Context, changes: tuple[str, ...], as_json: bool) -> None:
 
 
 def _checked(context: Context, wanted: Mapping[str, int | None]) -> dict[str, int | None]:
-    """All changes by their full names, in the order in which each of them is possible.
-
-    Raises:
-        BadInput: one cannot be made, so that none is.
-    """
     try:
         with context.look() as look:
             view = look.view()
     except NotFound:
         view = DeckView()
-    full = {full_limit_name(view, name): value for name, value in wanted.items()}
-    if len(full) < len(wanted):
-        raise BadInput(f"One limit is given twice: {', '.join(wanted)}.")
-    return check_limits(view, full)
+    return possible_limits(view, wanted)
 
 
 @click.command()
@@ -179,7 +192,9 @@ def send(
 @click.pass_obj
 def stop(context: Context, turn: str, as_json: bool) -> None:
     """Cancel a queued turn, or end a running one with all its processes."""
-    command = StopTurn(turn=named_turn(context, turn), by=who(context))
+    with context.look() as look:
+        number = needed_turn(look.view(), turn)
+    command = StopTurn(turn=number, by=who(context))
     carry_out(context, command, offline=False, as_json=as_json)
 
 

@@ -10,19 +10,16 @@ from batchdeck.core.clock import SystemClock
 from batchdeck.core.control.wire import gate_documents
 from batchdeck.core.errors import NotFound
 from batchdeck.core.model.gate import Gate
-from batchdeck.core.model.limit import read_limit_value
 from batchdeck.core.model.task import Task
 from batchdeck.core.model.turn import Turn, TurnState
 from batchdeck.core.rules.gates import evaluate, shut
-from batchdeck.core.rules.limits import check_limit, full_limit_name
 from batchdeck.core.rules.order import ordinal, place
 from batchdeck.core.rules.plan import plan, with_limits
-from batchdeck.core.text import number_in
 from batchdeck.core.view import DeckView
 from batchdeck.tui.cli import completing
-from batchdeck.tui.cli.changing import read_assignments
+from batchdeck.tui.cli.changing import limit_numbers, possible_limits
 from batchdeck.tui.cli.context import Context, print_line
-from batchdeck.tui.cli.finding import one_task, turn_number
+from batchdeck.tui.cli.finding import named_turn
 from batchdeck.tui.cli.showing import MANY, json_option, show, watch_option
 from batchdeck.tui.present.limits import limit_words
 
@@ -53,16 +50,11 @@ def _gates(view: DeckView, turn: Turn | None) -> tuple[Gate, ...]:
 
 
 def _named(view: DeckView, name: str) -> tuple[Turn | None, Task | None]:
-    number = turn_number(name)
-    if number is None and not any(task.key == name for task in view.tasks.values()):
-        number = number_in(name)
-    if number is not None:
-        turn = view.turns.get(number)
-        if turn is None:
-            raise NotFound(f"There is no turn #{number}.")
-        return turn, None if turn.task is None else view.tasks[turn.task]
-    task = one_task(view, name)
-    return None if task.turn is None else view.turns.get(task.turn), task
+    number, task = named_turn(view, name)
+    turn = None if number is None else view.turns.get(number)
+    if turn is None and task is None:
+        raise NotFound(f"There is no turn #{number}.")
+    return turn, task
 
 
 def _note(turn: Turn | None, task: Task | None) -> str:
@@ -138,15 +130,10 @@ def gate_line(gate: Gate) -> str:
 @click.pass_obj
 def what_if(context: Context, changes: tuple[str, ...], as_json: bool, watch: bool) -> None:
     """Show what would start if limits were these; changes nothing."""
-    assignments = read_assignments(changes)
+    wanted_numbers = limit_numbers(changes)
 
     def document(view: DeckView) -> dict[str, Any]:
-        wanted: dict[str, int | None] = {}
-        for name, text in assignments:
-            full = full_limit_name(view, name)
-            value = read_limit_value(text, full)
-            check_limit(view, full, value)
-            wanted[full] = value
+        wanted = possible_limits(view, wanted_numbers)
         found = plan(with_limits(view, wanted), SystemClock().now_ms())
         waits = [
             {"turn": str(waiter.turn), "gates": gate_documents(waiter.gates)}

@@ -9,7 +9,6 @@ from batchdeck.core.model.batch import BatchState
 from batchdeck.core.model.task import Task
 from batchdeck.core.text import did_you_mean, number_in
 from batchdeck.core.view import DeckView
-from batchdeck.tui.cli.context import Context
 
 
 def turn_number(name: str) -> int | None:
@@ -42,20 +41,36 @@ def check_known(kind: str, name: str | None, known: Iterable[str]) -> None:
         raise NotFound(f"There is no {kind} {name!r}{near}{listed}")
 
 
-def named_turn(context: Context, name: str) -> int:
-    """The number of a turn that was named by `#412`, `412`, or by its task.
+def named_turn(view: DeckView, name: str) -> tuple[int | None, Task | None]:
+    """The number of the turn that TASK|TURN names, and its task where the view has it.
+
+    `#412` is always a turn. Without the sign a task of that name comes first; the number is None
+    where that one has had no turn yet.
 
     Raises:
-        BadInput, NotFound, Ambiguous: it names none.
+        NotFound, Ambiguous: it names none.
     """
-    number = number_in(name.removeprefix("#"))
-    if number is not None:
-        return number
-    with context.look() as look:
-        task = one_task(look.view(), name)
-    if task.turn is None:
-        raise NotFound(f"{task.key} has had no turn yet.")
-    return task.turn
+    number = turn_number(name)
+    if number is None and not any(name in (task.key, task.name) for task in view.tasks.values()):
+        number = number_in(name)
+    if number is None:
+        task = one_task(view, name)
+        return task.turn, task
+    turn = view.turns.get(number)
+    return number, None if turn is None or turn.task is None else view.tasks.get(turn.task)
+
+
+def needed_turn(view: DeckView, name: str) -> int:
+    """As `named_turn`, for a turn that must be there.
+
+    Raises:
+        NotFound, Ambiguous: it names none, or a task that has had none.
+    """
+    number, task = named_turn(view, name)
+    if number is None:
+        subject = name if task is None else task.key
+        raise NotFound(f"{subject} has had no turn yet.")
+    return number
 
 
 def one_task(view: DeckView, name: str) -> Task:

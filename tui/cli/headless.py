@@ -24,9 +24,10 @@ from batchdeck.core.rules.plan import starts
 from batchdeck.core.text import clean_line
 from batchdeck.core.view import DeckView
 from batchdeck.tui.cli.context import Context, Manner, Opening, print_json
-from batchdeck.tui.cli.lines import log_words, plain_words, standing_line, waits_for
+from batchdeck.tui.cli.lines import log_words, plain_words, standing_line
 from batchdeck.tui.cli.progress import Progress, progress_for
 from batchdeck.tui.cli.running import event_clock
+from batchdeck.tui.cli.waiting import waits_for
 
 LOOKS_PER_SECOND = 20
 """How often what has happened meanwhile is printed."""
@@ -128,7 +129,7 @@ class _Run:
 
     def tell_what_waits(self, view: DeckView) -> None:
         """What a person must do before all that is unfinished can start, when that is news."""
-        words = waits_for(view)
+        words = waits_for(view, self._clock.now_ms())
         if words != self._waits_for:
             self._waits_for = words
             if words:

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from shlex import quote
-
 from batchdeck.core.model.event import Event
 from batchdeck.core.text import clean_line, counted
 from batchdeck.core.view import DeckView
 from batchdeck.tui.present.ended import ended_tasks
 from batchdeck.tui.present.happenings import clock_time, event_words
 from batchdeck.tui.present.headline import ended_at_work, mode_words
-from batchdeck.tui.present.limits import queued_under
 from batchdeck.tui.present.notice import held_words
 
 LONGEST_WORDS = 600
-MOST_HELD = 3
-"""Held turns that are named; of the others their number is said."""
 
 
 def standing_line(view: DeckView) -> str:
@@ -80,38 +75,3 @@ def log_words(event: Event, view: DeckView) -> str | None:
         case "limit.changed" if fields.get("before") is not None:
             return f"limit {fields['name']} {fields['before']} → {fields['after']}"
     return None
-
-
-def waits_for(view: DeckView) -> str:
-    """What a person must do before anything goes on, with the commands for it."""
-    parts = [
-        f"#{ask.turn} asks something (batchdeck ask answer {ask.id} …)"
-        for ask in view.asks.values()
-    ]
-    for hold in view.holds.values():
-        reason = f": {hold.reason}" if hold.reason else ""
-        name = hold.named
-        parts.append(f"{name} is held by {hold.by}{reason} (batchdeck release {quote(name)})")
-    parts += _held_turns(view)
-    closed = [limit.name for limit in view.limits.values() if limit.value == 0]
-    parts += [
-        f"{name} is closed (batchdeck limit {name}=1)"
-        for name in closed
-        if queued_under(view, name)
-    ]
-    if not parts:
-        return ""
-    return clean_line("waits for you: " + "; ".join(parts), LONGEST_WORDS)
-
-
-def _held_turns(view: DeckView) -> list[str]:
-    held = [turn for turn in view.turns.values() if turn.held_by and turn.ended_ms is None]
-    words = []
-    for turn in held[:MOST_HELD]:
-        task = None if turn.task is None else view.tasks[turn.task]
-        name = f"#{turn.id}" if task is None else f"#{turn.id} {task.key}"
-        words.append(f"{name} is held by {turn.held_by} (batchdeck release '#{turn.id}')")
-    more = len(held) - MOST_HELD
-    if more > 0:
-        words.append(f"{counted(more, 'more turn is', 'more turns are')} held (batchdeck turns)")
-    return words

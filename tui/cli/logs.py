@@ -8,15 +8,13 @@ from collections.abc import Iterable, Iterator
 
 import click
 
-from batchdeck.core.errors import NotFound
-from batchdeck.core.model.task import Task
 from batchdeck.core.telling.said import Teller
 from batchdeck.core.telling.transcript import Line, Transcript, teller_of
 from batchdeck.core.text import clean_text
 from batchdeck.core.view import DeckView
 from batchdeck.tui.cli import completing
 from batchdeck.tui.cli.context import Context, Look
-from batchdeck.tui.cli.finding import one_task, turn_number
+from batchdeck.tui.cli.finding import needed_turn
 from batchdeck.tui.cli.showing import FOLLOW_SECONDS, MANY
 from batchdeck.tui.present.told import plain_words
 
@@ -32,9 +30,7 @@ def logs(context: Context, task: str, follow: bool, raw: bool) -> None:
     """Print the output of a task's (or #TURN's) latest attempt."""
     with context.look() as look:
         view = look.view(ended_turns=MANY)
-        turn = turn_number(task)
-        if turn is None:
-            turn = _latest_turn(one_task(view, task))
+        turn = needed_turn(view, task)
         transcript = Transcript(_teller_of(view, turn))
         for data in _output(look, turn, follow):
             if raw:
@@ -53,12 +49,6 @@ def _teller_of(view: DeckView, number: int) -> Teller | None:
 def _print(lines: Iterable[Line]) -> None:
     for line in lines:
         click.echo(clean_text(plain_words(line)))
-
-
-def _latest_turn(task: Task) -> int:
-    if task.turn is None:
-        raise NotFound(f"{task.key} has had no turn yet.")
-    return task.turn
 
 
 def _output(look: Look, turn: int, follow: bool) -> Iterator[bytes]:
