@@ -73,22 +73,28 @@ def _line(document: dict[str, Any]) -> bytes:
     return json.dumps(document, separators=(",", ":")).encode() + b"\n"
 
 
+class _Told:
+    """Fields and rows of a view that is told bit by bit."""
+
+    def __init__(self) -> None:
+        self.fields: dict[str, Any] = {}
+        self.rows: dict[str, dict[int, Any]] = {name: {} for name in _CHANGED}
+
+
 class Mirror:
     """The view at the other end, as far as it has been told here; revisions are of our own."""
 
     def __init__(self) -> None:
-        self._fields: dict[str, Any] = {}
-        self._rows: dict[str, dict[int, Any]] = {name: {} for name in _CHANGED}
+        self._told = _Told()
+        self._kept: _Told | None = None
+        """What was told before, which is shown until the next view is whole."""
         self._news = {name: RowNews() for name in _CHANGED}
         self._revision = 0
 
     def forget(self) -> None:
         """What comes next is a whole view again."""
-        self._fields.clear()
-        for name, rows in self._rows.items():
-            for key in rows:
-                self._news[name].touch(key)
-            rows.clear()
+        self._kept = self._kept or self._told
+        self._told = _Told()
 
     def take(self, line: bytes) -> DeckView | None:
         """The next view, where the line ends one."""
@@ -100,31 +106,43 @@ class Mirror:
         for name, gone in document.get("gone", {}).items():
             self._drop(name, gone)
         for name, value in document.get("fields", {}).items():
-            self._fields[name] = adapters[name].validate_python(value)
-        return self.view() if "revision" in document else None
+            self._told.fields[name] = adapters[name].validate_python(value)
+        if "revision" not in document:
+            return None
+        self._replace_what_was_kept()
+        return self.view()
+
+    def _replace_what_was_kept(self) -> None:
+        if self._kept is None:
+            return
+        for name, news in self._news.items():
+            for key in (*self._kept.rows[name], *self._told.rows[name]):
+                news.touch(key)
+        self._kept = None
 
     def view(self, **changes: Any) -> DeckView:
         """What is known, as a view of its own; `changes`: what differs from what was told."""
         self._revision += 1
         for news in self._news.values():
             news.publish(self._revision)
-        values = {**self._fields, **changes}
+        shown = self._kept or self._told
+        values = {**shown.fields, **changes}
         return DeckView(
             revision=self._revision,
-            turns=_in_order(self._rows["turns"]),
+            turns=_in_order(shown.rows["turns"]),
             turn_news=self._news["turns"].told,
-            tasks=_in_order(self._rows["tasks"]),
+            tasks=_in_order(shown.rows["tasks"]),
             task_news=self._news["tasks"].told,
             **values,
         )
 
     def _put(self, name: str, key: int, row: Any) -> None:
-        self._rows[name][key] = row
+        self._told.rows[name][key] = row
         self._news[name].touch(key)
 
     def _drop(self, name: str, keys: Iterable[int]) -> None:
         for key in keys:
-            self._rows[name].pop(key, None)
+            self._told.rows[name].pop(key, None)
             self._news[name].touch(key)
 
 

@@ -102,6 +102,14 @@ def test_both_limits_of_a_foreach_are_judged_together_in_whatever_order_they_sta
     assert "9 would leave 9 items at work and 8 that may have begun" in refused.err
 
 
+def test_a_task_that_waits_for_an_answer_is_cancelled(invoke: Invoke) -> None:
+    (ask,) = invoke("ask", "list", "--json", code=0).json
+    name = invoke("why", f"#{ask['turn']}", "--json", code=0).json["task"]
+    invoke("task", "cancel", name, code=0)
+    assert invoke("status", "--json", code=0).json["waiting"] == 0
+    assert task(invoke, name)["status"] == "FAILED"
+
+
 def test_a_turn_that_is_held_is_listed_as_held(invoke: Invoke) -> None:
     invoke("hold", "#3", code=0)
     (row,) = [line for line in invoke("turns").out.splitlines() if line.startswith("#3 ")]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import io
+import logging
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -44,13 +47,26 @@ def invoker(
 
 
 def _ended() -> int:
-    """The exit code of the command; the process's mask is as it was."""
-    mask = os.umask(0o022)
-    try:
-        with pytest.raises(SystemExit) as left:
-            main()
-    finally:
-        os.umask(mask)
+    """The exit code of the command."""
+    with _process_as_it_was(), pytest.raises(SystemExit) as left:
+        main()
     code = left.value.code
     assert isinstance(code, int)
     return code
+
+
+@contextmanager
+def _process_as_it_was() -> Iterator[None]:
+    """Takes back what the program sets for its own process: mask, log, garbage collection."""
+    logger = logging.getLogger("batchdeck")
+    mask, thresholds, raises = os.umask(0o022), gc.get_threshold(), logging.raiseExceptions
+    try:
+        yield
+    finally:
+        os.umask(mask)
+        gc.set_threshold(*thresholds)
+        logging.raiseExceptions = raises
+        logger.propagate = True
+        for handler in tuple(logger.handlers):
+            logger.removeHandler(handler)
+            handler.close()

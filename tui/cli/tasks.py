@@ -217,6 +217,6 @@ def cancel(context: Context, name: str, as_json: bool) -> None:
         raise NotFound(f"{found.key} has no turn to cancel.")
     turn = view.turns.get(found.turn)
     # what runs is ended by whoever runs it
-    waits = turn is not None and turn.state is TurnState.QUEUED
+    waits = turn is not None and turn.state in (TurnState.QUEUED, TurnState.WAITING)
     command = StopTurn(turn=found.turn, for_good=True, by=who(context))
     carry_out(context, command, offline=waits, as_json=as_json)

@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 
 from batchdeck.core.commands import DefineAgent, Receipt, RemoveAgent
-from batchdeck.core.deck.handling.limits import put_limit
+from batchdeck.core.deck.handling.limits import number_words, put_limit
 from batchdeck.core.deck.permitting import forget_allowances, is_another_program
 from batchdeck.core.deck.state import DeckState
 from batchdeck.core.deck.work import Work
@@ -82,7 +82,26 @@ def define_agent(work: Work, command: DefineAgent, folder: Folder | None) -> Rec
     save_agent(work, agent, origin=f"agent {'add' if command.create else 'edit'}")
     if before is not None and before.folder != agent.folder:
         _move_what_waits(work, agent, folder)
-    return Receipt(accepted=True, message=f"agent {agent.name} {'edited' if exists else 'added'}")
+    limit = "" if before is None else _limit_in_force(work, before, command)
+    done = "edited" if exists else "added"
+    return Receipt(accepted=True, message=f"agent {agent.name} {done}{limit}")
+
+
+def _limit_in_force(work: Work, before: Agent, command: DefineAgent) -> str:
+    """Another limit in the definition is in force at once, whoever set the one before.
+
+    Returns what to say of one that was set otherwise and stays.
+    """
+    wanted = command.agent.parallelism_limit
+    limit = work.state.limits[agent_limit(before.name)]
+    if limit.value == wanted:
+        return ""
+    if before.parallelism_limit == wanted:
+        how = f"batchdeck limit {limit.name}={'none' if wanted is None else wanted} changes it"
+        return f"; its limit stays {number_words(limit.value)}, as it was set ({how})"
+    changed = replace(limit, value=wanted, changed_by=command.by, changed_ms=work.now_ms)
+    put_limit(work, replace(changed, origin="agent edit"))
+    return ""
 
 
 def _move_what_waits(work: Work, agent: Agent, folder: Folder | None) -> None:

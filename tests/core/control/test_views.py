@@ -108,6 +108,22 @@ def test_a_large_view_is_cut_into_lines_that_keep_nobody_long() -> None:
     assert [mirror.take(line) is None for line in lines] == [True, True, True, False]
 
 
+def test_what_was_told_last_stays_until_the_next_view_is_whole() -> None:
+    mirror = Mirror()
+    first = view_of([turn(number) for number in range(1, 2 * ROWS_PER_LINE)])
+    known = told(mirror, first)
+    second = replace(first, revision=2, turns={**first.turns, 1: turn(1, TurnState.RUNNING)})
+    mirror.forget()
+    line, *rest = lines_of(second)
+    assert mirror.take(line) is None
+    cut = mirror.view(supervised=False)
+    assert cut.turns == known.turns
+    *_, whole = map(mirror.take, rest)
+    assert whole is not None
+    assert same(whole, second)
+    assert 1 in changed_turns(cut, whole)
+
+
 @given(st.lists(st.sampled_from(["turn", "end", "gone", "whole"]), max_size=30))
 def test_a_mirror_tells_what_has_changed_in_its_own_views(steps: list[str]) -> None:
     mirror, view = Mirror(), view_of([turn(1)])

@@ -98,6 +98,31 @@ async def test_queued_turns_take_an_edited_definition_and_running_ones_keep_thei
         assert here.puppets.assignments[2].agent.timeout_seconds == 9.0
 
 
+async def test_another_limit_in_a_definition_is_in_force_whoever_set_the_one_before(
+    tmp_path: Path,
+) -> None:
+    async with bench(tmp_path) as here:
+        await here.deck.submit(DefineAgent(agent=demo_agent("a", 1)))
+        await here.deck.submit(SetLimit(name="agent:a", value=3))
+        edited = DefineAgent(agent=demo_agent("a", 5), create=False, by="ann")
+        assert (await here.deck.submit(edited)).message == "agent a edited"
+        limit = here.view.limits["agent:a"]
+        assert (limit.value, limit.changed_by, limit.explicit) == (5, "ann", True)
+
+
+async def test_a_limit_that_the_definition_does_not_change_stays_and_it_is_said(
+    tmp_path: Path,
+) -> None:
+    async with bench(tmp_path) as here:
+        await here.deck.submit(DefineAgent(agent=demo_agent("a", 1)))
+        await here.deck.submit(SetLimit(name="agent:a", value=3))
+        edited = replace(demo_agent("a", 1), timeout_seconds=9.0)
+        receipt = await here.deck.submit(DefineAgent(agent=edited, create=False))
+        assert "its limit stays 3" in receipt.message
+        assert "batchdeck limit agent:a=1" in receipt.message
+        assert here.view.limits["agent:a"].value == 3
+
+
 async def test_an_agent_with_work_left_is_not_removed(tmp_path: Path) -> None:
     async with bench(tmp_path) as here:
         await here.deck.submit(DefineAgent(agent=demo_agent("a", 1)))
