@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from batchdeck.core.commands import OnBusy, Receipt, Send
 from batchdeck.core.deck.conversing import new_conversation
-from batchdeck.core.deck.handling.finding import find_task, need_agent
+from batchdeck.core.deck.handling.finding import find_conversation, find_task, need_agent
 from batchdeck.core.deck.handling.receiving import note_delivery, received
 from batchdeck.core.deck.outcomes import stop_turn
 from batchdeck.core.deck.state import DeckState
@@ -142,14 +142,23 @@ def _addressee(state: DeckState, to: str) -> _Addressee:
     try:
         task = find_task(state, to)
     except NotFound:
+        return _named_conversation(state, to)
+    conversation = state.conversations[state.conversation_of(task)]
+    need_agent(state, conversation.agent)
+    return _Addressee(conversation.agent, conversation, task)
+
+
+def _named_conversation(state: DeckState, to: str) -> _Addressee:
+    try:
+        conversation = find_conversation(state, to)
+    except NotFound:
         known = ", ".join(sorted(state.agents)) or "none"
         near = did_you_mean(to, state.agents) or "."
         raise NotFound(
             f"There is no agent, conversation or task {to!r}{near} Agents here: {known}."
         ) from None
-    conversation = state.conversations[state.conversation_of(task)]
     need_agent(state, conversation.agent)
-    return _Addressee(conversation.agent, conversation, task)
+    return _Addressee(conversation.agent, conversation, None)
 
 
 def conversation_named(state: DeckState, to: str) -> int | None:

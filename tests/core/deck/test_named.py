@@ -278,6 +278,16 @@ async def test_a_message_to_it_goes_to_its_agent_behind_what_waits(tmp_path: Pat
         assert here.view.live == (sent.turn,)
 
 
+@pytest.mark.parametrize("to", ["log", "b/log"])
+async def test_a_message_finds_it_by_its_name(tmp_path: Path, to: str) -> None:
+    async with bench(tmp_path) as here:
+        await here.add(spec(tmp_path, 2, [LOG]))
+        sent = await here.deck.submit(Send(to=to, text="hello", on_busy=OnBusy.QUEUE))
+        assert sent.conversation == conversation(here, 0), sent.message
+        unknown = await here.deck.submit(Send(to=f"{to}s", text="hello", on_busy=OnBusy.QUEUE))
+        assert "There is no agent, conversation or task" in unknown.message
+
+
 # -- a changed file
 
 
