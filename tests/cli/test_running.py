@@ -393,17 +393,15 @@ def test_a_run_that_is_blocked_says_by_what(space: Workspace, invoke: Invoke) ->
     assert "T1 is blocked: Which branch? (batchdeck task answer docs/T1 …)" in told
 
 
-def test_a_run_that_waits_for_nobody_says_what_the_first_in_line_waits_for(
-    space: Workspace, invoke: Invoke
-) -> None:
-    file = space.batch(
-        agents={"coder": {"command": ["true"]}, "other": {"command": ["true"]}},
-        tasks=[
-            {"id": "T1", "agent": "coder", "prompt": "x", "status": "DONE"},
-            {"id": "T2", "agent": "other", "prompt": "x", "depends_on": ["T1"]},
-        ],
-    )
-    assert invoke("run", file, "--headless", code=0).err == ""
+def test_a_run_says_what_every_screen_would_have_on_top(space: Workspace) -> None:
+    file = space.batch(tasks=tasks(space.until_told("go")))
+    process = space.start("run", file, "--headless")
+    until(lambda: space.starts() == ["T1"])
+    (space.deck / "config.yaml").write_text("ui: 3\n")
+    told = space.folder / "err.txt"
+    space.while_runs(process, lambda: "was good before stays in force" in told.read_text())
+    space.tell("go")
+    assert process.wait(20) == 0
 
 
 def test_a_run_behind_a_closed_limit_says_so(space: Workspace) -> None:

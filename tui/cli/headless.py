@@ -24,7 +24,7 @@ from batchdeck.core.rules.plan import starts
 from batchdeck.core.text import clean_line
 from batchdeck.core.view import DeckView
 from batchdeck.tui.cli.context import Context, Manner, Opening, print_json
-from batchdeck.tui.cli.lines import log_words, plain_words, standing_line
+from batchdeck.tui.cli.lines import LONGEST_WORDS, log_words, plain_words, standing_line
 from batchdeck.tui.cli.progress import Progress, progress_for
 from batchdeck.tui.cli.running import event_clock
 from batchdeck.tui.cli.waiting import waits_for
@@ -49,6 +49,8 @@ class _Run:
         self._clock = SystemClock()
         self._events: list[Event] = []
         self._fault: str | None = None
+        self._banner: str | None = None
+        self._interrupts = 0
         self._arrived = anyio.Event()
         self.signal: int | None = None
         self.batches: set[str] = set()
@@ -70,12 +72,12 @@ class _Run:
                 await self._interrupt()
 
     async def _interrupt(self) -> None:
-        first = self.signal is None
         self.signal = signal.SIGINT
-        if first:
+        self._interrupts += 1
+        if self._interrupts == 1:
             self._say("draining: nothing new starts; once more stops what runs")
             await self._deck.submit(Drain())
-        else:
+        elif self._interrupts == 2:
             self._say("stopping what runs; the deck stays held until batchdeck release")
             await self._deck.submit(StopAll())
         self._arrived.set()
@@ -88,7 +90,7 @@ class _Run:
         while True:
             await self._print_events()
             view = self._deck.view
-            self._tell_fault(view)
+            self._tell_standing(view)
             if self._over(view):
                 await self._print_events()
                 return self._exit_code(view)
@@ -97,11 +99,15 @@ class _Run:
                 await anyio.sleep(1 / LOOKS_PER_SECOND)
             self._arrived = anyio.Event()
 
-    def _tell_fault(self, view: DeckView) -> None:
-        """A fault of the engine, when it is new, and when it has gone."""
+    def _tell_standing(self, view: DeckView) -> None:
+        """A fault of the engine, and what every screen has on top, when it is new."""
         if view.fault != self._fault:
             self._say(view.fault or "all is well again")
             self._fault = view.fault
+        if view.banner != self._banner:
+            if view.banner:
+                self._say(clean_line(view.banner, LONGEST_WORDS))
+            self._banner = view.banner
 
     def _over(self, view: DeckView) -> bool:
         if self.signal not in (None, signal.SIGINT):
