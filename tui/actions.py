@@ -104,7 +104,7 @@ _LIMITS = (
            "Show every limit with what waits behind it, and change it there."),
     Action("limit.none", "no limit", "n", "limits",
            "Take the limit under the cursor away: the next wider one applies.",
-           LIMITED, _CHOOSE_LIMIT, reasons.no_limit, changes=True),
+           LIMITED, _CHOOSE_LIMIT, reasons.no_need_of_limit, changes=True),
 )
 _DECK = (
     Action("deck.hold", "hold deck", "p", "deck",

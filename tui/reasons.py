@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from batchdeck.core.model.limit import GLOBAL
 from batchdeck.core.model.task import COMPLETED, Status, may_move
 from batchdeck.core.model.turn import DECIDES_TASK, ENDED, LIVE, Turn, TurnState
 from batchdeck.core.view import DeckView
@@ -37,6 +38,12 @@ def no_limit(at: Standpoint) -> str | None:
     if at.focus is Focus.STATUS and at.status is not None and at.status.batch is None:
         return f"several batches have {at.status.status}; choose the row of one"
     return None if at.limit is not None else "there is no limit here"
+
+
+def no_need_of_limit(at: Standpoint) -> str | None:
+    if at.limit == GLOBAL:
+        return f"the deck itself needs one, 0 to {at.view.max_parallel_cap}"
+    return no_limit(at)
 
 
 def not_stoppable(at: Standpoint) -> str | None:

@@ -106,7 +106,7 @@ async def test_brackets_go_back_and_forth_and_escape_returns_to_now() -> None:
     async with shown(deck) as (app, pilot):
         assert "slots 4/8" in screen_text(app)
         await pilot.press("left_square_bracket")
-        await until_shown(pilot, "10 s ago · [ earlier")
+        await until_shown(pilot, "10 s ago · [ ] move")
         assert "slots 3/8" in screen_text(app)
         await pilot.press("p")
         await until_shown(pilot, "hold deck: this is how it was; esc returns to now")

@@ -217,8 +217,8 @@ async def test_help_shows_every_key_and_finds_by_words() -> None:
     async with shown(StubDeck(busy_view()), (120, 96)) as (app, pilot):
         await pilot.press("question_mark")
         await until_shown(pilot, "Show every key.")
-        text = screen_text(app)
-        assert all(action.help in text for action in ACTIONS)
+        text = " ".join(screen_text(app).replace("│", " ").replace("┃", " ").split())
+        assert [action.id for action in ACTIONS if action.help not in text] == []
         await pilot.press(*"drain")
         await until_gone(pilot, "Show every key.")
         await pilot.press(*["backspace"] * 5, *"admit")

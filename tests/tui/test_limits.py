@@ -32,7 +32,7 @@ async def test_every_limit_stands_there_with_used_behind_it_and_by_whom() -> Non
         assert coder.split()[-5:] == ["3", "min", "ago", "ann", "┃"]
         for words in (
             "docs/READY",
-            "turns that wait for you",
+            "waiting for you",
             "reviewer",
             "serial",
             "0     closed",
@@ -55,7 +55,7 @@ async def test_a_number_typed_there_is_previewed_and_applied() -> None:
         ]
         app.screen.query_one(LimitTable).move_to("global")
         await pilot.press("n")
-        await until_shown(pilot, "none is not a limit for the deck")
+        await until_shown(pilot, "no limit: the deck itself needs one")
 
 
 async def test_escape_leaves_the_change_first_and_then_the_screen() -> None:

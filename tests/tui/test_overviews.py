@@ -99,7 +99,7 @@ async def test_the_matrix_has_the_limits_at_its_margins(size: tuple[int, int]) -
         text = screen_text(app)
         (coder,) = [line for line in text.splitlines() if line.lstrip("┃ ›").startswith("coder")]
         assert "2/4" in coder
-        assert "2/2   full" in coder
+        assert "2/2 full" in coder
         (limits,) = [line for line in text.splitlines() if line.lstrip("┃ ›").startswith("limit")]
         assert " 4 " in limits
         await pilot.press("j", "j", "enter")

@@ -39,7 +39,7 @@ async def test_a_step_shows_what_would_start_and_what_would_still_wait_and_on_wh
         await until_shown(pilot, "agent coder 2 → 3")
         text = screen_text(app)
         assert "starts now:   #434 T-434" in text
-        assert "#431 T-431 (folder under docs (#412)), #433 T-433 (held by op), 1 more" in text
+        assert "#431 T-431 (folder under docs), #433 T-433 (held by op), 1 more" in text
         assert "esc leave it at 2" in text
         assert "command  2/2 → 3 " in text, "its row says so too"
         assert deck.commands == []

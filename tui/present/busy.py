@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import islice
 
 from batchdeck.core.model.gate import CAPACITY, Gate, Holder
@@ -13,7 +12,7 @@ from batchdeck.core.rules.order import ordinal
 from batchdeck.tui.present.addressee import Addressee
 from batchdeck.tui.present.durations import ago, stopwatch, waited
 from batchdeck.tui.present.fitting import short_path
-from batchdeck.tui.present.gates import gate_words
+from batchdeck.tui.present.gates import bare_gate_words
 from batchdeck.tui.present.scene import Scene
 
 _MOST_HOLDERS = 5
@@ -45,14 +44,10 @@ def standing_lines(answer: BusyAnswer, scene: Scene, most: int = 9) -> list[str]
 
 def _gate_line(gate: Gate, deck: str) -> str:
     """The gate without its holders; one that nobody holds says when it opens."""
-    words = _without_holders(gate, deck)
+    words = bare_gate_words(gate, deck)
     if gate.holders or not gate.frees or gate.frees in words:
         return words
     return f"{words}, opens {gate.frees}"
-
-
-def _without_holders(gate: Gate, deck: str) -> str:
-    return gate_words(replace(gate, holders=()), deck)
 
 
 def _holder_line(holder: Holder, scene: Scene) -> str:
@@ -93,7 +88,7 @@ def _passed(gate: Gate) -> str:
 def _why_not(gates: Sequence[Gate], deck: str) -> str:
     stubborn = next(gate for gate in gates if not gate.passable)
     if stubborn.name not in CAPACITY or stubborn.limit == 0:
-        return _without_holders(stubborn, deck)
+        return bare_gate_words(stubborn, deck)
     return f"{stubborn.subject or 'the agent'} runs one turn at a time"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from batchdeck.core.model.gate import Gate, GateName, Holder
@@ -27,6 +28,11 @@ def reason_line(place: int, gates: Sequence[Gate], deck: str) -> str:
 def gate_words(gate: Gate, deck: str) -> str:
     """One shut gate in a few words, the same on every screen."""
     return _WORDS[gate.name](gate, deck)
+
+
+def bare_gate_words(gate: Gate, deck: str) -> str:
+    """The same where the holders are named elsewhere, or not at all."""
+    return gate_words(replace(gate, holders=()), deck)
 
 
 def _hold(gate: Gate, deck: str) -> str:
@@ -64,10 +70,16 @@ def _target(gate: Gate, deck: str) -> str:
     return f"target {gate.subject}: {gate.used or 0} before it{_in_brackets(gate.holders)}"
 
 
-def _conversation(gate: Gate, deck: str) -> str:
+def _called(gate: Gate) -> str:
+    """The name that steps give a conversation; nothing where it has only a number."""
     _, _, name = gate.subject.partition(" ")
+    return name.strip("()")
+
+
+def _conversation(gate: Gate, deck: str) -> str:
+    name = _called(gate)
     if name:
-        words = f"conversation {name.strip('()')}: {gate.used or 0} before it"
+        words = f"conversation {name}: {gate.used or 0} before it"
         return f"{words}{_in_brackets(gate.holders)}"
     return f"an earlier message first{_in_brackets(gate.holders)}"
 
@@ -132,8 +144,11 @@ def _why_line(gate: Gate, deck: str, now_ms: int) -> WhyLine:
 def _open_words(gate: Gate, deck: str) -> str:
     if gate.name is GateName.FOLDER:
         return f"{short_path(gate.subject, deck)} is free"
-    if gate.name in (GateName.TARGET, GateName.CONVERSATION):
+    if gate.name is GateName.TARGET:
         return f"{gate.subject}: first"
+    if gate.name is GateName.CONVERSATION:
+        name = _called(gate)
+        return f"{name}: first" if name else "first"
     if gate.used is None:
         return gate.subject or "nothing"
     return f"{gate.subject} {_numbers(gate)}".strip()

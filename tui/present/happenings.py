@@ -16,10 +16,10 @@ _SPENDING = ("budget.reached", "budget.raised")
 _FAILING = ("audit.violation", "reconcile.error")
 
 
-def event_row(event: Event) -> Row:
+def event_row(event: Event, now_ms: int) -> Row:
     """The cells of the events' table: time, kind, turn, task, words."""
     return (
-        Cell(clock_time(event.at_ms), Tone.MUTED),
+        Cell(moment(event.at_ms, now_ms), Tone.MUTED),
         Cell(event.kind, _tone(event)),
         Cell("" if event.turn is None else f"#{event.turn}"),
         Cell((event.task or "").partition("/")[2]),
@@ -32,6 +32,12 @@ def clock_time(at_ms: int) -> str:
     return datetime.fromtimestamp(at_ms / 1_000).astimezone().strftime("%H:%M:%S")
 
 
+def moment(at_ms: int, now_ms: int) -> str:
+    """The time of day; of another day `11-29 06:00`, that nobody takes it for today's."""
+    at, now = (datetime.fromtimestamp(ms / 1_000).astimezone() for ms in (at_ms, now_ms))
+    return at.strftime("%H:%M:%S" if at.date() == now.date() else "%m-%d %H:%M")
+
+
 def event_words(event: Event) -> str:
     """Who, what it was and is, and the event's other fields in their order."""
     if event.kind in ("reconcile.skipped", "reconcile.requeued"):
@@ -39,7 +45,7 @@ def event_words(event: Event) -> str:
     if event.kind in ("reconcile.error", "reconcile.started"):
         return str(event.fields.get("error") or event.fields.get("reason"))
     if event.kind == "account.cooling":
-        until = clock_time(event.fields.get("until_ms") or 0)
+        until = moment(event.fields.get("until_ms") or 0, event.at_ms)
         return f"{event.fields.get('account')} again at {until} · {event.fields.get('reason')}"
     fields = {name: value for name, value in event.fields.items() if name not in _UNSAID}
     if "question" in fields:

@@ -141,7 +141,7 @@ def _item_row(task: Task, batch: Batch, scene: Scene) -> Row:
         Cell(strip(task, batch, scene), tone),
         Cell("done" if task.status in COMPLETED else state, tone),
         Cell(task.agent, Tone.MUTED),
-        Cell("" if turn is None else turn_time(turn, scene.now_ms)),
+        Cell("" if turn is None else turn_time(turn, scene)),
         Cell(words, Tone.FAILED if task.status is Status.FAILED else Tone.PLAIN),
     )
 

@@ -57,7 +57,7 @@ def limit_row(name: str, view: DeckView, now_ms: int, change: LimitChange | None
     )
 
 
-_WHOLE = {GLOBAL: "the whole deck", ATTENTION: "turns that wait for you"}
+_WHOLE = {GLOBAL: "the whole deck", ATTENTION: "waiting for you"}
 
 
 def _notes(name: str, view: DeckView) -> list[str]:

@@ -12,7 +12,7 @@ from batchdeck.core.model.turn import LIVE, TurnState
 from batchdeck.core.rules.limits import effective_limit
 from batchdeck.core.view import DeckView
 from batchdeck.tui.present.cells import Cell, Row, Tone
-from batchdeck.tui.present.limits import limit_cell, number
+from batchdeck.tui.present.limits import limit_cell
 from batchdeck.tui.present.scene import Scene
 from batchdeck.tui.present.statuses import LANES
 
@@ -57,7 +57,9 @@ def matrix_row(key: str, cells: Matrix, scene: Scene) -> Row:
     lanes = (*LANES, None)
     counted = [_sum(cells, agents, (lane,)) for lane in lanes]
     name = GLOBAL if key == TOTAL else agent_limit(key)
-    margin = limit_cell(scene.view.running_by.get(name, 0), effective_limit(scene.view, name))
+    used, limit = scene.view.running_by.get(name, 0), effective_limit(scene.view, name)
+    margin = limit_cell(used, limit)
+    margin = Cell(" ".join(margin.text.split()), margin.tone)  # its column is narrow
     label = Cell("all agents", Tone.MUTED) if key == TOTAL else Cell(key)
     return (label, *(_cell(crossing) for crossing in counted), margin)
 
@@ -69,8 +71,13 @@ def _limits(scene: Scene) -> Row:
         return (Cell("limit", Tone.MUTED), *blank, Cell(""), Cell(""))
     names = [status_limit(batches[0].name, lane) for lane in LANES]
     values = [effective_limit(scene.view, name) for name in names]
-    cells = (Cell("∞" if value is None else number(value), Tone.MUTED) for value in values)
+    cells = (Cell(_limit_words(value), Tone.MUTED) for value in values)
     return (Cell("limit", Tone.MUTED), *cells, Cell(""), Cell(""))
+
+
+def _limit_words(value: int | None) -> str:
+    """One word: the column is narrow."""
+    return "∞" if value is None else "closed" if value == 0 else str(value)
 
 
 def _sum(cells: Matrix, agents: tuple[str, ...], lanes: tuple[Status | None, ...]) -> Crossing:

@@ -12,7 +12,7 @@ from batchdeck.core.model.hold import OURSELVES
 from batchdeck.core.model.turn import Turn, TurnState
 from batchdeck.core.view import DeckView
 from batchdeck.tui.present.budgets import batch_of, is_up, reached_words
-from batchdeck.tui.present.happenings import clock_time
+from batchdeck.tui.present.happenings import moment
 from batchdeck.tui.present.kept_turns import KeptTurns
 
 MOST_HELD = 50
@@ -190,7 +190,7 @@ def _cooldowns(view: DeckView) -> list[Need]:
         Need(
             NeedKind.COOLDOWN,
             f"cooldown:{cooldown.account}",
-            f"again at {clock_time(cooldown.until_ms)}: {cooldown.reason}",
+            f"again at {moment(cooldown.until_ms, view.at_ms)}: {cooldown.reason}",
             cooldown.since_ms,
             hold=f"account:{cooldown.account}",
             urgent=False,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from batchdeck.core.model.batch import Batch
+from batchdeck.core.model.turn import TurnState
 from batchdeck.core.text import counted
 from batchdeck.core.view import DeckView
 from batchdeck.tui.leaving import are_lost, cannot_go_on
@@ -24,7 +25,7 @@ def parting_lines(view: DeckView, command: str, *, attached: bool = False) -> li
     if attached:
         going = f"{counted(view.running, 'turn')} running, {view.queued} queued"
         return [*lines, f"The deck goes on without this screen: {going}."]
-    if view.running or view.queued or view.waiting:
+    if view.running or _queued_to_stay(view) or view.waiting:
         lines.append(f"{_left_words(view)} Take up again: {command}")
     return lines
 
@@ -39,6 +40,29 @@ def _batch_words(view: DeckView, batch: Batch, command: str, attached: bool) -> 
     return f"{words} · {command} tasks --status FAILED"
 
 
+def half_added_words(view: DeckView) -> str:
+    """What becomes of batches that are being added when one leaves; empty: there is none."""
+    names = [inert(batch.name, 40) for batch in view.batches.values() if batch.adding is not None]
+    if not names:
+        return ""
+    is_or_are = "is" if len(names) == 1 else "are"
+    return f"; {', '.join(names)} {is_or_are} not added to the end: run that file again"
+
+
+def _queued_to_stay(view: DeckView) -> int:
+    """Without the turns of batches that were not added to their end: those are taken away."""
+    first = {b.name: b.adding for b in view.batches.values() if b.adding is not None}
+    if not first:
+        return view.queued
+    gone = (
+        turn.state is TurnState.QUEUED
+        and turn.batch in first
+        and (turn.task or 0) >= (first[turn.batch] or 0)
+        for turn in view.turns.values()
+    )
+    return view.queued - sum(gone)
+
+
 def _left_words(view: DeckView) -> str:
     ending, lost = len(cannot_go_on(view)), len(are_lost(view))
     going, again = view.running - ending, ending - lost
@@ -51,9 +75,10 @@ def _left_words(view: DeckView) -> str:
             "asks next time whether it starts" if lost == 1 else "ask next time whether they start"
         )
         parts.append(f"{counted(lost, 'turn')} {words} again")
-    if view.queued:
-        noun = "" if parts else " turn" + "s" * (view.queued != 1)
-        parts.append(f"{view.queued}{noun} wait{'s' * (view.queued == 1)}")
+    queued = _queued_to_stay(view)
+    if queued:
+        noun = "" if parts else " turn" + "s" * (queued != 1)
+        parts.append(f"{queued}{noun} wait{'s' * (queued == 1)}")
     if view.waiting:
         parts.append(f"{view.waiting} ask{'s' * (view.waiting == 1)} you")
     return ", ".join(parts) + "."

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from batchdeck.core.model.event import Event
 from batchdeck.core.view import DeckView
 from batchdeck.tui.present.durations import ago
-from batchdeck.tui.present.happenings import clock_time
+from batchdeck.tui.present.happenings import moment
 from batchdeck.tui.present.history import History
 from batchdeck.tui.present.queues import Queues
 from batchdeck.tui.present.scene import Scene
@@ -46,8 +46,8 @@ class Past:
 
     def scene(self, now_ms: int) -> Scene:
         """The moment as every screen shows it."""
-        when = f"{clock_time(self._moment_ms)}, {ago(now_ms - self._moment_ms)}"
-        band = f"as it was at {when} · [ earlier · ] later · esc now"
+        when = f"{moment(self._moment_ms, now_ms)}, {ago(now_ms - self._moment_ms)}"
+        band = f"as it was at {when} · [ ] move · esc now"
         return Scene(self._view, self._moment_ms, self._queues, band)
 
 

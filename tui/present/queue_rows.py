@@ -20,8 +20,8 @@ QUEUE_COLUMNS = (
     Column("agent", 10),
     Column("asked by", 8, drop=4),
     Column("waits", 7, drop=3),
-    Column("text", 16, drop=1, most=28),
-    Column("for", 24, most=ANY_WIDTH),
+    Column("text", 12, drop=1, most=28),
+    Column("for", 28, most=ANY_WIDTH),
 )
 
 

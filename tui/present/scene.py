@@ -12,6 +12,7 @@ from batchdeck.core.model.turn import Turn
 from batchdeck.core.rules.gates import gates_of, shut
 from batchdeck.core.rules.standing import Standing
 from batchdeck.core.view import DeckView
+from batchdeck.tui.present.named_conversations import named_conversations
 from batchdeck.tui.present.queues import Queues
 
 
@@ -82,7 +83,8 @@ class Scene:
         """Its task as people call it, or its conversation."""
         task = self.task_of(turn)
         if task is None:
-            return f"c{turn.conversation}"
+            number = turn.conversation
+            return named_conversations.of(self.view).get(number, f"c{number}")
         return task.name if len(self.active_batches) > 1 else task.key
 
 

@@ -48,7 +48,7 @@ def turn_row(turn: Turn, scene: Scene) -> Row:
         Cell(turn.agent + (" !" if turn.forced and turn.state in LIVE else "")),
         Cell(state_word(turn, scene), tone),
         Cell(turn.lane or ""),
-        Cell(turn_time(turn, scene.now_ms)),
+        Cell(turn_time(turn, scene)),
         Cell(what(turn, scene), Tone.NEEDS if tone is Tone.NEEDS else Tone.PLAIN),
     )
 
@@ -78,10 +78,14 @@ def _is_held(turn: Turn, scene: Scene) -> bool:
     return turn.held_by is not None or f"turn:{turn.id}" in scene.view.holds
 
 
-def turn_time(turn: Turn, now_ms: int) -> str:
-    """How long it runs, waits, or ran."""
+def turn_time(turn: Turn, scene: Scene) -> str:
+    """How long it runs or ran, to the second; how long it waits for a slot or a person, roughly."""
+    now_ms = scene.now_ms
     if turn.state is TurnState.QUEUED:
         return waited(now_ms - turn.queued_ms)
+    ask = scene.asks_by_turn.get(turn.id)
+    if turn.state is TurnState.WAITING and ask is not None:
+        return waited(now_ms - ask.opened_ms)
     started = turn.queued_ms if turn.started_ms is None else turn.started_ms
     if turn.state not in ENDED:
         return stopwatch(now_ms - started)

@@ -6,12 +6,14 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
+from rich.cells import cell_len
+
 from batchdeck.core.model.limit import ATTENTION, GLOBAL, agent_limit
 from batchdeck.core.rules.gates import gates_of, shut
 from batchdeck.core.rules.items import may_be_chosen, stage_of
 from batchdeck.core.rules.plan import start_among, with_limits
 from batchdeck.core.rules.standing import Standing, limit_names
-from batchdeck.tui.present.gates import gate_words
+from batchdeck.tui.present.gates import bare_gate_words
 from batchdeck.tui.present.hints import Hint
 from batchdeck.tui.present.limit_change import LimitChange, limit_name_words
 from batchdeck.tui.present.limits import (
@@ -41,18 +43,19 @@ class WhatIf(NamedTuple):
 
 def change_hints(change: LimitChange) -> tuple[Hint, ...]:
     """The keys that count while a limit is being changed."""
+    needs_one = change.name == GLOBAL
     return (
         ("enter", "apply"),
         ("esc", f"leave it at {number(change.before)}"),
         ("+ -", "change"),
         ("0-9", "set"),
-        ("n", "none"),
+        *(() if needs_one else (("n", "none"),)),
         ("?", "help"),
     )
 
 
-def what_if(change: LimitChange, scene: Scene) -> WhatIf:
-    """What applying the change would do at this moment."""
+def what_if(change: LimitChange, scene: Scene, room: int = 200) -> WhatIf:
+    """What applying the change would do at this moment, in lines of `room` cells."""
     view = with_limits(scene.view, {change.name: change.after})
     then = Standing(view)
     before = f"{limit_name_words(change.name)} {number(change.before)}"
@@ -63,22 +66,37 @@ def what_if(change: LimitChange, scene: Scene) -> WhatIf:
     started = start_among(then, scene.queues.in_order(may_start), scene.now_ms, _PATIENCE)
     return WhatIf(
         title=f"{before} → {number(change.after)}",
-        starts=_starts_words(started, change, then, scene),
-        waits=_waits_words(started, change, then, scene),
+        starts=_starts_words(started, change, scene, room),
+        waits=_waits_words(started, change, then, scene, room),
     )
 
 
-def _starts_words(started: Sequence[int], change: LimitChange, then: Standing, scene: Scene) -> str:
+def _starts_words(started: Sequence[int], change: LimitChange, scene: Scene, room: int) -> str:
     if not started:
         meaning = standing(used_under(scene.view, change.name), change.after)
         over = f": {meaning}, what runs goes on" if meaning.startswith("over") else ""
         return f"starts now:   nothing{over}"
-    names = ", ".join(_name(turn, scene) for turn in started[:_MOST_STARTS])
-    more = f", {len(started) - _MOST_STARTS} more" if len(started) > _MOST_STARTS else ""
-    return f"starts now:   {names}{more}"
+    names = [_name(turn, scene) for turn in started[:_MOST_STARTS]]
+    return _listed("starts now:   ", names, len(started), room)
 
 
-def _waits_words(started: Sequence[int], change: LimitChange, then: Standing, scene: Scene) -> str:
+def _listed(head: str, names: Sequence[str], total: int, room: int) -> str:
+    """As many as fit into a line, and how many more there are; one at least."""
+    for count in range(len(names), 1, -1):
+        line = _with_more(head, names[:count], total)
+        if cell_len(line) <= room:
+            return line
+    return _with_more(head, names[:1], total)
+
+
+def _with_more(head: str, names: Sequence[str], total: int) -> str:
+    more = [f"{total - len(names)} more"] if total > len(names) else []
+    return head + ", ".join([*names, *more])
+
+
+def _waits_words(
+    started: Sequence[int], change: LimitChange, then: Standing, scene: Scene, room: int
+) -> str:
     counted = sum(_counts(turn, change.name, scene) for turn in started)
     everyone = change.name in _OF_ALL
     queued = scene.view.queued if everyone else queued_under(scene.view, change.name)
@@ -88,8 +106,7 @@ def _waits_words(started: Sequence[int], change: LimitChange, then: Standing, sc
     gone = set(started)
     behind = (turn for turn in _behind(change.name, scene) if turn not in gone)
     shown = [_waiter(turn, change.name, then, scene) for turn in islice(behind, _MOST_WAITS)]
-    more = f", {waiting - len(shown)} more" if waiting > len(shown) else ""
-    return f"still waits:  {', '.join(shown)}{more}"
+    return _listed("still waits:  ", shown, waiting, room)
 
 
 def _behind(name: str, scene: Scene) -> Iterator[int]:
@@ -118,7 +135,7 @@ def _waiter(turn_id: int, name: str, then: Standing, scene: Scene) -> str:
     gates = shut(gates_of(then.view.turns[turn_id], then, scene.now_ms))
     # that the changed limit is full again goes without saying
     others = [gate for gate in gates if gate.name != name.partition(":")[0]]
-    reasons = [gate_words(gate, scene.view.deck) for gate in others or gates]
+    reasons = [bare_gate_words(gate, scene.view.deck) for gate in others or gates]
     return _name(turn_id, scene) + (f" ({reasons[0]})" if reasons else "")
 
 

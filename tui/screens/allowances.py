@@ -13,14 +13,14 @@ from textual.widgets import Static
 from batchdeck.core.commands import RevokeAllowance
 from batchdeck.tui.present.cells import Cell, Row
 from batchdeck.tui.present.columns import ANY_WIDTH, Column
-from batchdeck.tui.present.durations import waited
+from batchdeck.tui.present.durations import ago
 from batchdeck.tui.screens.live import LiveModal
 from batchdeck.tui.widgets.virtual_table import VirtualTable
 
 _COLUMNS = (
     Column("agent", 10, most=24),
     Column("by", 6, drop=2, most=16),
-    Column("since", 7, drop=1),
+    Column("given", 10, drop=1),
     Column("may always", 20, most=ANY_WIDTH),
 )
 _KEYS = "x take it back: the agent asks again · esc back"
@@ -61,7 +61,7 @@ class AllowancesScreen(LiveModal[None]):
         return (
             Cell(allowance.agent),
             Cell(allowance.by),
-            Cell(waited(self.scene.now_ms - allowance.at_ms)),
+            Cell(ago(self.scene.now_ms - allowance.at_ms)),
             Cell(allowance.covers),
         )
 

@@ -29,7 +29,7 @@ from batchdeck.tui.widgets.virtual_table import VirtualTable
 _MOST = 5_000
 _PAGE = 1_000
 _COLUMNS = (
-    Column("time", 8),
+    Column("time", 11),
     Column("event", 18),
     Column("turn", 6, drop=1),
     Column("task", 10, drop=2),
@@ -159,4 +159,4 @@ class EventsScreen(FilteringScreen):
 
     def _row_of(self, seq: int) -> Row:
         event = self._events.get(seq)
-        return () if event is None else event_row(event)
+        return () if event is None else event_row(event, self.scene.now_ms)

@@ -16,10 +16,10 @@ from batchdeck.tui.screens.table import NO_FILTER_NO_MARKS, TableScreen
 from batchdeck.tui.widgets.virtual_table import VirtualTable
 
 _COLUMNS = (
-    Column("folder", 20, most=48),
+    Column("folder", 16, most=48),
     Column("occupied by", 28, most=44),
-    Column("waiting", 7, drop=2, right=True),
-    Column("for it", 12, drop=1, most=ANY_WIDTH),
+    Column("waiting", 7, drop=1, right=True),
+    Column("for it", 12, drop=2, most=ANY_WIDTH),
 )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from textual import on
 from textual.app import ComposeResult
@@ -11,9 +11,10 @@ from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Input, Static
 
-from batchdeck.tui.action import Action, Focus
+from batchdeck.tui.action import Focus
 from batchdeck.tui.actions import ACTIONS, MOVES
 from batchdeck.tui.present.columns import COLUMNS
+from batchdeck.tui.present.fitting import in_lines
 from batchdeck.tui.screens.live import LiveModal
 
 _GROUPS = {
@@ -26,6 +27,14 @@ _GROUPS = {
     "program": "The program",
 }
 _KEY_WIDTH = 11
+_WIDTH, _FRAME = 90, 5
+"""Of the dialog, as the style sheet has it: its width, and what frame and scrollbar take of it."""
+
+
+class _Key(NamedTuple):
+    keys: str
+    words: str
+    counts_here: bool
 
 
 class HelpScreen(LiveModal[None]):
@@ -68,31 +77,45 @@ class HelpScreen(LiveModal[None]):
     def action_scroll(self, lines: int) -> None:
         self.query_one("#scroll", VerticalScroll).scroll_relative(y=lines, animate=False)
 
+    def on_resize(self) -> None:
+        self._show(self.query_one(Input).value.strip().lower())
+
     def _show(self, wanted: str) -> None:
         lines: list[Content] = []
         for group, title in _GROUPS.items():
-            found = [line for line in self._lines_of(group) if wanted in line.plain.lower()]
-            if found:
-                lines += [Content.styled(title, "bold"), *found, Content("")]
-        columns = [_key_line(name, words, True) for name, words in COLUMNS]
-        found = [line for line in columns if wanted in line.plain.lower()]
-        if found:
-            lines += [Content.styled("What the columns count", "bold"), *found, Content("")]
+            lines += self._section(title, self._keys_of(group), wanted)
+        columns = [_Key(name, words, True) for name, words in COLUMNS]
+        lines += self._section("What the columns count", columns, wanted)
         shown = Content("\n").join(lines) if lines else Content("Nothing is called so.")
         self.query_one("#keys", Static).update(shown)
 
-    def _lines_of(self, group: str) -> list[Content]:
-        lines = [self._line(action) for action in ACTIONS if action.group == group]
+    def _section(self, title: str, keys: list[_Key], wanted: str) -> list[Content]:
+        found = [key for key in keys if wanted in f"{key.keys} {key.words}".lower()]
+        if not found:
+            return []
+        room = min(_WIDTH, self.size.width) - _FRAME
+        return [
+            Content.styled(title, "bold"),
+            *(_key_line(key, room) for key in found),
+            Content(""),
+        ]
+
+    def _keys_of(self, group: str) -> list[_Key]:
+        keys = [
+            _Key(self.deck_app.keys_of(action), action.help, self._focus in action.where)
+            for action in ACTIONS
+            if action.group == group
+        ]
         if group == "move":
-            lines += [_key_line(keys, words, True) for keys, words in MOVES]
-        return lines
-
-    def _line(self, action: Action) -> Content:
-        keys = self.deck_app.keys_of(action)
-        return _key_line(keys, action.help, self._focus in action.where)
+            keys += [_Key(names, words, True) for names, words in MOVES]
+        return keys
 
 
-def _key_line(keys: str, words: str, counts_here: bool) -> Content:
+def _key_line(key: _Key, room: int) -> Content:
     """A key that does not count in the focused part is shown dimmed."""
-    style = "" if counts_here else "$status-muted"
-    return Content.assemble((f"  {keys:<{_KEY_WIDTH}}", "$key-colour bold"), (words, style))
+    style = "" if key.counts_here else "$status-muted"
+    first, *rest = in_lines(key.words, max(10, room - _KEY_WIDTH - 2), 9)
+    named = f"  {key.keys:<{_KEY_WIDTH}}"
+    lines = [Content.assemble((named, "$key-colour bold"), (first, style))]
+    lines += [Content.styled(" " * len(named) + line, style) for line in rest]
+    return Content("\n").join(lines)

@@ -14,11 +14,18 @@ from textual.widgets import Button
 from batchdeck.core.text import counted
 from batchdeck.core.view import DeckView
 from batchdeck.tui.leaving import How, cannot_go_on
+from batchdeck.tui.present.parting import half_added_words
 from batchdeck.tui.screens.confirm import ConfirmScreen
 from batchdeck.tui.screens.live import LiveModal
 from batchdeck.tui.widgets.choice import Choice
 
 _MOST_NAMED = 3
+_WIDE, _FRAME = 100, 6
+"""From which width on each choice has one line; what is lost of it below that."""
+_MEANINGS = {
+    "drain": "admit nothing new, leave when they have ended",
+    "stop_all": "end them now (asks again)",
+}
 
 
 class LeaveScreen(LiveModal[How | None]):
@@ -32,20 +39,20 @@ class LeaveScreen(LiveModal[How | None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog", id="dialog"):
-            yield Choice("Detach  ", "enter", id="detach", more=detach_words(self.scene.view))
-            yield Choice(
-                "Drain   ", "d", id="drain", more="admit nothing new, leave when they have ended"
-            )
-            yield Choice("Stop all", "s", id="stop_all", more="end them now (asks again)")
+            yield Choice("Detach  ", "enter", id="detach")
+            yield Choice("Drain   ", "d", id="drain")
+            yield Choice("Stop all", "s", id="stop_all")
             yield Choice("Stay    ", "esc", id="stay")
 
     def on_mount(self) -> None:
-        self._retitle()
         self.query_one("#detach", Choice).focus()
 
     def watch_scene(self) -> None:
         if self.ready:
             self._retitle()
+
+    def on_resize(self) -> None:
+        self._retitle()
 
     def _retitle(self) -> None:
         running = self.scene.view.running
@@ -55,7 +62,10 @@ class LeaveScreen(LiveModal[How | None]):
         dialog = self.query_one("#dialog")
         if dialog.border_title != words.markup:
             dialog.border_title = words
-        self.query_one("#detach", Choice).say_more(detach_words(self.scene.view))
+        below = 0 if self.size.width >= _WIDE else self.size.width - _FRAME
+        told = {"detach": detach_words(self.scene.view), **_MEANINGS}
+        for choice, meaning in told.items():
+            self.query_one(f"#{choice}", Choice).say_more(meaning, below)
 
     @on(Button.Pressed)
     def _pressed(self, event: Button.Pressed) -> None:
@@ -91,4 +101,4 @@ def detach_words(view: DeckView) -> str:
     parts = [f"{going} go{'es' * (going == 1)} on"] if going or not stay else []
     if named:
         parts.append(f"{', '.join(named)} cannot")
-    return f"{', '.join(parts)}; nothing new starts"
+    return f"{', '.join(parts)}; nothing new starts{half_added_words(view)}"

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
 
+from batchdeck.core.model.limit import GLOBAL
 from batchdeck.tui.action import Focus, Standpoint
 from batchdeck.tui.present.cells import Row
 from batchdeck.tui.present.columns import Column
@@ -48,14 +50,20 @@ class LimitsScreen(ChangingScreen):
 
     def on_mount(self) -> None:
         self.query_one(LimitTable).border_title = Content("limits")
+        self._show()
+        self._show_hints()
+
+    @on(VirtualTable.Moved)
+    def _show_hints(self) -> None:
+        """The deck's own limit cannot be taken away, so that key is not offered there."""
+        can_go = self.query_one(LimitTable).cursor_key != GLOBAL
         self.query_one(ActionBar).hints = (
             ("esc", "back"),
             self.hint("limit.raise", "change"),
             ("0-9", "set"),
-            self.hint("limit.none", "none"),
+            *((self.hint("limit.none", "none"),) if can_go else ()),
             *self.hints_for(Focus.LIMITS, "limit.raise", *_LEFT_OUT)[1:],
         )
-        self._show()
 
     def watch_scene(self) -> None:
         if self.ready:

@@ -14,13 +14,13 @@ from textual.widgets import Static
 from batchdeck.core.errors import BatchdeckError
 from batchdeck.core.model.budget import TurnSpent
 from batchdeck.core.model.conversation import Message, Role
-from batchdeck.core.model.turn import Turn
+from batchdeck.core.model.turn import ENDED, Turn
 from batchdeck.core.text import clean_text
 from batchdeck.tui.action import Focus, Standpoint
 from batchdeck.tui.present.budgets import spent_words
 from batchdeck.tui.present.cells import Tone
-from batchdeck.tui.present.fitting import inert, short_path
-from batchdeck.tui.present.happenings import clock_time
+from batchdeck.tui.present.fitting import fit, in_lines, inert, short_path
+from batchdeck.tui.present.happenings import moment
 from batchdeck.tui.present.scene import Scene
 from batchdeck.tui.present.turns import state_word, turn_symbol, turn_time, turn_tone, what
 from batchdeck.tui.screens.acting import ActingScreen, bindings_of
@@ -33,6 +33,10 @@ from batchdeck.tui.widgets.output_pane import OutputPane
 from batchdeck.tui.widgets.ring_log import RingLog
 
 _LEFT_OUT = ("mark", "mark.all", "sort", "open")
+_SHORT = 18
+"""Lines of a screen below which what it does stands there alone."""
+_MOST_LINES = 3
+"""Of a question, or of what went wrong."""
 
 
 class TurnScreen(ActingScreen):
@@ -119,6 +123,9 @@ class TurnScreen(ActingScreen):
         if self.query_one(OutputPane).needle:
             self.say("n next, N before, esc ends it")
 
+    def on_resize(self) -> None:
+        self._show()
+
     def _show(self) -> None:
         place, content = self.query_one("#about", Static), self._about()
         if place.content != content:
@@ -130,14 +137,19 @@ class TurnScreen(ActingScreen):
             return Content(f"#{self._turn_id} is not known any more.")
         tone = turn_tone(turn, scene)
         state = f"{turn_symbol(turn, scene)} {state_word(turn, scene)}"
-        facts = f"  #{turn.id} {scene.name_of(turn)}  {turn.agent}  {turn_time(turn, scene.now_ms)}"
+        facts = f"  #{turn.id} {scene.name_of(turn)}  {turn.agent}  {turn_time(turn, scene)}"
         first = Content.assemble((f" {state}", f"$status-{tone}"), (inert(facts), "bold"))
-        more = " · ".join(filter(None, (_more(turn, scene), self._used)))
-        return Content("\n").join([first, Content(inert(f" {more}")), self._doing()])
+        room = max(1, self.size.width - 1)
+        lines = in_lines(what(turn, scene), room, self._doing_lines(turn))
+        if self.size.height >= _SHORT:
+            more = " · ".join(filter(None, (_more(turn, scene), self._used)))
+            lines.insert(0, fit(more, room))
+        return Content("\n").join([first, *(Content(f" {line}") for line in lines)])
 
-    def _doing(self) -> Content:
-        turn = self._turn
-        return Content("" if turn is None else inert(f" {what(turn, self.scene)}"))
+    def _doing_lines(self, turn: Turn) -> int:
+        """Lines for what it does; a question or what went wrong is worth more of them."""
+        needs_reading = turn.id in self.scene.asks_by_turn or (turn.state in ENDED and turn.error)
+        return _MOST_LINES if needs_reading else 1
 
     @work(exclusive=True, group="used")
     async def _read_used(self) -> None:
@@ -160,7 +172,13 @@ class TurnScreen(ActingScreen):
         fresh = messages[self._messages_shown :]
         self._messages_shown = len(messages)
         log = self.query_one("#conversation", RingLog)
-        log.extend([line for message in fresh for line in _message_lines(message, turn.agent)])
+        log.extend(
+            [
+                line
+                for message in fresh
+                for line in _message_lines(message, turn.agent, self.scene.now_ms)
+            ]
+        )
         log.set_class(not messages, "-empty")
 
 
@@ -186,8 +204,8 @@ def _used_words(spent: TurnSpent) -> str:
     return " · ".join(filter(None, (used, f"its task {task}" if task else "")))
 
 
-def _message_lines(message: Message, agent: str) -> list[str]:
+def _message_lines(message: Message, agent: str, now_ms: int) -> list[str]:
     who = "you" if message.role is Role.OPERATOR else agent
     first, *rest = clean_text(message.text).split("\n")
-    head = f"{clock_time(message.at_ms)} {who}: "
+    head = f"{moment(message.at_ms, now_ms)} {who}: "
     return [head + first, *(" " * len(head) + line for line in rest)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from rich.cells import cell_len
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -20,7 +21,7 @@ from batchdeck.tui.present.why import Why, holder_row, why
 from batchdeck.tui.screens.live import LiveModal
 from batchdeck.tui.widgets.virtual_table import VirtualTable
 
-_GATE, _WORDS, _HOLDERS = 12, 26, 52
+_GATE, _MOST_WORDS, _HOLDERS = 12, 48, 52
 _COLUMNS = (
     Column("held by", 7),
     Column("task", 8, drop=2),
@@ -79,7 +80,8 @@ class WhyScreen(LiveModal[None]):
         )
         gates = self.query_one("#gates", Static)
         gates.display = bool(shown.lines)
-        gates.update(Content("\n").join(_painted(line) for line in shown.lines))
+        words = max((min(cell_len(line.words), _MOST_WORDS) for line in shown.lines), default=0)
+        gates.update(Content("\n").join(_painted(line, words) for line in shown.lines))
         ending = Content("\n").join(Content(inert(line)) for line in shown.ending.split("\n"))
         self.query_one("#ending", Static).update(ending.stylize("bold"))
 
@@ -95,8 +97,9 @@ class WhyScreen(LiveModal[None]):
             self.deck_app.open_turn(turn)
 
 
-def _painted(line: WhyLine) -> Content:
+def _painted(line: WhyLine, width: int) -> Content:
+    """The words of all gates as wide as the longest, so that their holders stand in a column."""
     sign, tone = ("✓", "done") if line.open else ("✗", "alert")
-    words = fit(line.words, max(_WORDS, min(len(line.words), 48)))
+    words = fit(line.words, width)
     text = f" {fit(line.gate, _GATE)} {words}  {inert(line.holders, _HOLDERS)}"
     return Content.assemble((sign, f"$status-{tone}"), (text.rstrip(), "" if line.open else "bold"))

@@ -38,6 +38,9 @@ class LimitPanel(Widget):
             lines.append(Content.styled(fit(f" {remark}", width), "$status-alert bold"))
         return Content("\n").join(lines)
 
+    def on_resize(self) -> None:
+        self._renew()
+
     def watch_scene(self) -> None:
         self._renew()
 
@@ -55,7 +58,8 @@ class LimitPanel(Widget):
         if self.change is None:
             self._shown = None
             return
-        shown = (what_if(self.change, self.scene), self.remark)
+        room = (self.size.width or self.screen.size.width) - 1
+        shown = (what_if(self.change, self.scene, room), self.remark)
         if shown != self._shown:
             self._shown = shown
             self.refresh()

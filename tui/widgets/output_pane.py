@@ -37,9 +37,11 @@ _NEWS_SECONDS = 1.0
 """It looks again after so long even if nothing was heard of the turn."""
 
 
-def _empty_words(turn: Turn | None) -> str:
+def _empty_words(turn: Turn | None, asks: bool) -> str:
     if turn is None:
         return "choose a turn to see its output"
+    if asks:
+        return "no output yet: it waits for your answer (!)"
     if turn.state is TurnState.QUEUED:
         return "not started: w shows what it waits for"
     return "no output" if turn.state in ENDED else "no output yet"
@@ -107,6 +109,8 @@ class OutputPane(RingLog):
         if self._turn(before) is not self._turn(scene):
             self._retitle()
             self._follow_output()
+        elif self._asks(before) != self._asks(scene):
+            self._retitle()
         if before.view.pulses.get(self.turn_id) is not scene.view.pulses.get(self.turn_id):
             self._news.set()
 
@@ -117,9 +121,13 @@ class OutputPane(RingLog):
     def _turn(self, scene: Scene) -> Turn | None:
         return None if self.turn_id is None else scene.view.turns.get(self.turn_id)
 
+    def _asks(self, scene: Scene) -> bool:
+        """Whether the turn waits for a person's answer."""
+        return self.turn_id in scene.asks_by_turn
+
     def _retitle(self) -> None:
         turn = self._turn(self.scene)
-        self.empty_words = _empty_words(turn)
+        self.empty_words = _empty_words(turn, self._asks(self.scene))
         if turn is None:
             title, side = "output", ""
         else:
@@ -139,6 +147,8 @@ class OutputPane(RingLog):
             return "not started"
         if not self.follow:
             return "reading, G follows"
+        if self._asks(self.scene):
+            return "waits for you (!)"
         return "following" if turn.state in LIVE else turn.state.value
 
     # reading

@@ -14,9 +14,9 @@ from batchdeck.tui.widgets.virtual_table import VirtualTable
 
 _COLUMNS = (
     Column("status", 11, most=24),
-    Column("running", 14),
+    Column("running", 15, most=16),
     Column("queued", 6, right=True),
-    Column("now", 4, drop=1, right=True),
+    Column("now", 3, drop=1, right=True),
 )
 
 
