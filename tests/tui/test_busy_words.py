@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from textual.widgets import TextArea
 
 from batchdeck.core.model.gate import Gate, GateName, Holder
 from batchdeck.core.model.turn import TurnState
@@ -83,7 +84,9 @@ async def test_all_of_it_stands_on_a_small_screen(size: tuple[int, int]) -> None
     refuses_when_busy(deck)
     async with shown(deck, size) as (app, pilot):
         app.write_to(of_turn(last, app.scene()).to, last)
-        await pilot.press(*"hello " * 30, "enter")
+        await pilot.pause()
+        app.screen.query_one(TextArea).text = "hello " * 30
+        await pilot.press("enter")
         await until_shown(pilot, "coder is busy")
         seen = screen_text(app)
         for words in ("agent coder 7/7", "folder docs/guide busy", "> hello", "Add to queue"):
