@@ -8,6 +8,7 @@ from typing import Any
 
 from textual.screen import Screen
 
+from batchdeck.core.model.agent import Agent
 from batchdeck.core.model.turn import Turn
 from batchdeck.tui.action import Focus
 from batchdeck.tui.commanding import CommandingApp
@@ -66,9 +67,9 @@ class OpeningApp(CommandingApp):
         addressee = of_agent(agent) if turn is None else of_turn(turn, self.scene())
         self.open(ComposeScreen(addressee, self.drafts.get(addressee.to, "")))
 
-    def open_agent(self, name: str | None) -> None:
+    def open_agent(self, agent: Agent | None) -> None:
         """The form of an agent; None: of a new one."""
-        self.open(AgentFormScreen(None if name is None else self.view.agents[name]))
+        self.open(AgentFormScreen(agent))
 
     def open_turn(self, turn_id: int) -> None:
         self.open(TurnScreen(turn_id))

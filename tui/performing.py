@@ -76,6 +76,12 @@ def _reconcile(screen: ActingScreen, at: Standpoint) -> None:
     app.submit(Reconcile(), lambda receipt: app.tell(receipt, receipt.message))
 
 
+def _edit_agent(screen: ActingScreen, at: Standpoint) -> None:
+    agent = at.view.agents.get(at.agent or "")
+    if agent is not None:
+        screen.deck_app.open_agent(agent)
+
+
 def _copy(screen: ActingScreen, at: Standpoint) -> None:
     marked = screen.get_selected_text()
     if marked:
@@ -110,7 +116,7 @@ _DEEDS: dict[str, Deed] = {
     "deck.drain": _drain,
     "reconcile": _reconcile,
     "palette": lambda screen, at: screen.deck_app.action_command_palette(),
-    "agent.edit": lambda screen, at: screen.deck_app.open_agent(at.agent),
+    "agent.edit": _edit_agent,
     "agent.add": lambda screen, at: screen.deck_app.open_agent(None),
     "help": lambda screen, at: screen.deck_app.open_help(at.focus),
     "next_part": lambda screen, at: screen.go_on(1),

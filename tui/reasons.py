@@ -25,7 +25,9 @@ def no_row(at: Standpoint) -> str | None:
         return "change the limit first (+ - or a number), enter then applies it"
     if at.focus is Focus.STATUS:
         return "there is no status here" if at.status is None else None
-    return "there is no agent here" if at.agent is None else None
+    if at.agent is None:
+        return "there is no agent here"
+    return None if at.agent in at.view.agents else f"there is no agent {at.agent} any more"
 
 
 def no_addressee(at: Standpoint) -> str | None:

@@ -83,15 +83,18 @@ def _rank(task: Task, turn: Turn | None) -> int:
 
 def item_row(
     key: ItemKey, counts: Mapping[str, Counts], scene: Scene, change: LimitChange | None = None
-) -> Row:
-    """The cells of the items' table: item, steps, state, agent, time, what it wrote."""
+) -> Row | None:
+    """The cells of the items' table: item, steps, state, agent, time, what it wrote.
+
+    None: the item is not known any more.
+    """
     batch = scene.view.batches.get(key.batch)
-    if batch is None or batch.foreach is None:
-        return ()
+    if batch is None or batch.foreach is None or batch.name not in scene.view.items:
+        return None
     if not key.task:
         return _batch_row(batch, counts.get(batch.name, Counts()), scene, change)
     task = scene.view.tasks.get(key.task)
-    return () if task is None else _item_row(task, batch, scene)
+    return None if task is None else _item_row(task, batch, scene)
 
 
 def _batch_row(batch: Batch, counts: Counts, scene: Scene, change: LimitChange | None) -> Row:

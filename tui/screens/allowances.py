@@ -54,10 +54,10 @@ class AllowancesScreen(LiveModal[None]):
     def _show(self) -> None:
         self.query_one(AllowanceTable).show(list(self.scene.view.allowances), self._row_of)
 
-    def _row_of(self, number: int) -> Row:
+    def _row_of(self, number: int) -> Row | None:
         allowance = self.scene.view.allowances.get(number)
         if allowance is None:
-            return ()
+            return None
         return (
             Cell(allowance.agent),
             Cell(allowance.by),

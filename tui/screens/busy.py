@@ -181,10 +181,11 @@ class BusyScreen(LiveModal[Receipt | str | None]):
 
     def _ask_to_replace(self) -> None:
         turn_id, app = self._replaced, self.deck_app
-        if turn_id is None:
+        turn = None if turn_id is None else self.scene.view.turns.get(turn_id)
+        if turn is None or turn_id is None:
             self._say("No single running turn is in the way: there is none to replace.")
             return
-        name = f"#{turn_id} {self.scene.name_of(self.scene.view.turns[turn_id])}"
+        name = f"#{turn_id} {self.scene.name_of(turn)}"
 
         def then(sure: bool | None) -> None:
             if sure:

@@ -157,6 +157,6 @@ class EventsScreen(FilteringScreen):
         if at_end:
             table.action_bottom()
 
-    def _row_of(self, seq: int) -> Row:
+    def _row_of(self, seq: int) -> Row | None:
         event = self._events.get(seq)
-        return () if event is None else event_row(event, self.scene.now_ms)
+        return None if event is None else event_row(event, self.scene.now_ms)

@@ -43,9 +43,9 @@ class FoldersScreen(TableScreen):
         self._places = self._tree.of(self.scene.view)
         self.query_one(VirtualTable).show(tuple(self._places), self._row_of)
 
-    def _row_of(self, key: str) -> Row:
+    def _row_of(self, key: str) -> Row | None:
         place = self._places.get(key)
-        return () if place is None else place_row(place, self.scene)
+        return None if place is None else place_row(place, self.scene)
 
     def turn_of_row(self) -> int | None:
         place = self._places.get(self.query_one(VirtualTable).cursor_key or "")

@@ -75,7 +75,7 @@ class ItemsScreen(ChangingScreen):
         rows = self._reckoned.of(self.scene.view)
         self.query_one(ItemTable).show(rows.keys, self._row_of)
 
-    def _row_of(self, key: ItemKey) -> Row:
+    def _row_of(self, key: ItemKey) -> Row | None:
         return item_row(key, self._reckoned.of(self.scene.view).counts, self.scene, self.change)
 
     @on(VirtualTable.Opened)

@@ -128,10 +128,10 @@ class NeedsScreen(LiveModal[None]):
         rows = max(1, min(_MOST_ROWS, height - self._lines))
         self.query_one(NeedTable).styles.max_height = rows + 1
 
-    def _row_of(self, key: str) -> Row:
+    def _row_of(self, key: str) -> Row | None:
         need = self._needs.get(key)
         if need is None:
-            return ()
+            return None
         tone = Tone.NEEDS if need.urgent else Tone.HELD
         turn = self._turn(need)
         since = waited(self.scene.now_ms - need.since_ms) if need.since_ms else ""

@@ -85,9 +85,9 @@ class WhyScreen(LiveModal[None]):
         ending = Content("\n").join(Content(inert(line)) for line in shown.ending.split("\n"))
         self.query_one("#ending", Static).update(ending.stylize("bold"))
 
-    def _row_of(self, turn_id: int) -> Row:
+    def _row_of(self, turn_id: int) -> Row | None:
         holder = self._holders.get(turn_id)
-        return () if holder is None else holder_row(holder, self.scene)
+        return None if holder is None else holder_row(holder, self.scene)
 
     @on(VirtualTable.Opened)
     def action_open_holder(self) -> None:

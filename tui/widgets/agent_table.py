@@ -43,4 +43,4 @@ class AgentTable(VirtualTable[str]):
     def _show(self) -> None:
         scene = self.scene
         self._rows = agent_rows(scene.view, scene.now_ms, scene.bars, self.change)
-        self.show(tuple(self._rows), lambda name: self._rows.get(name, ()))
+        self.show(tuple(self._rows), self._rows.get)

@@ -6,6 +6,7 @@ from textual.content import Content
 from textual.reactive import reactive
 
 from batchdeck.core.view import DeckView
+from batchdeck.tui.present.cells import Row
 from batchdeck.tui.present.columns import Column
 from batchdeck.tui.present.limit_change import LimitChange
 from batchdeck.tui.present.scene import EMPTY_SCENE, Scene
@@ -48,7 +49,11 @@ class StatusTable(VirtualTable[str]):
 
     def _show(self) -> None:
         self._rows = status_rows(self.scene.view, self.change)
-        self.show(tuple(self._rows), lambda key: self._rows[key].cells)
+        self.show(tuple(self._rows), self._row_of)
+
+    def _row_of(self, key: str) -> Row | None:
+        row = self._rows.get(key)
+        return None if row is None else row.cells
 
 
 def _same(before: DeckView, view: DeckView) -> bool:

@@ -93,9 +93,9 @@ class TurnTable(MarkingTable[int]):
     def _renew(self) -> None:
         scene = self.scene
 
-        def row_of(turn_id: int) -> Row:
+        def row_of(turn_id: int) -> Row | None:
             turn = scene.view.turns.get(turn_id)
-            return () if turn is None else self._draw_turn(turn, scene)
+            return None if turn is None else self._draw_turn(turn, scene)
 
         if self.filter and not self._ids:
             unknown = unknown_words(self.filter, scene.view)

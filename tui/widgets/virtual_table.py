@@ -27,8 +27,10 @@ REST_SECONDS = 1.0
 class VirtualTable(ScrollView, Generic[Key], can_focus=True):
     """Shows rows by key and keeps its cursor on one; cells are plain text, never markup.
 
-    The owner gives the keys in order and a function that draws one row. Only rows that are seen
-    are drawn, and only those that came out differently are painted again.
+    The owner gives the keys in order and a function that draws one row, or says with None that
+    there is none of that key any more: rows that have gone stay for a moment while the operator
+    moves the cursor, blank. Only rows that are seen are drawn, and only those that came out
+    differently are painted again.
     """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
@@ -66,7 +68,7 @@ class VirtualTable(ScrollView, Generic[Key], can_focus=True):
         self._painter = RowPainter(columns, self._find_style)
         self._keys: Sequence[Key] = ()
         self._waiting_keys: Sequence[Key] | None = None
-        self._draw: Callable[[Key], Row] = lambda key: ()
+        self._draw: Callable[[Key], Row | None] = lambda key: None
         self._cursor = 0
         self._anchor: Key | None = None
         self._moved_at = -REST_SECONDS
@@ -84,7 +86,7 @@ class VirtualTable(ScrollView, Generic[Key], can_focus=True):
         """The key of the row under the cursor; None where there is no row."""
         return self._keys[self._cursor] if self._cursor < len(self._keys) else None
 
-    def show(self, keys: Sequence[Key], draw: Callable[[Key], Row]) -> None:
+    def show(self, keys: Sequence[Key], draw: Callable[[Key], Row | None]) -> None:
         """Shows other rows, or the same ones drawn anew.
 
         The cursor stays on its key. A new order waits while the operator is moving the cursor.
@@ -231,7 +233,7 @@ class VirtualTable(ScrollView, Generic[Key], can_focus=True):
     def _row(self, key: Key) -> Row:
         row = self._fresh.get(key)
         if row is None:
-            row = self._fresh[key] = self._draw(key)
+            row = self._fresh[key] = self._draw(key) or ()
         return row
 
     def _find_style(self, name: str, only_itself: bool) -> Style:
