@@ -30,7 +30,7 @@ from batchdeck.tui.present.queues import Queues
 from batchdeck.tui.present.scene import Scene
 from batchdeck.tui.screens.deck import DeckScreen
 from batchdeck.tui.screens.leave import LeaveScreen
-from batchdeck.tui.screens.live import LiveModal, LiveScreen
+from batchdeck.tui.screens.live import Live
 from batchdeck.tui.settings import ScreenSettings
 from batchdeck.tui.travelling import TravellingApp
 
@@ -126,7 +126,7 @@ class DeckApp(TravellingApp):
             return
         scene = self.scene()
         for screen in self.screen_stack:
-            if isinstance(screen, LiveScreen | LiveModal):
+            if isinstance(screen, Live):
                 screen.scene = scene
         if self._tick is None:
             return

@@ -24,7 +24,7 @@ from batchdeck.tui.screens.folders import FoldersScreen
 from batchdeck.tui.screens.help import HelpScreen
 from batchdeck.tui.screens.items import ItemsScreen
 from batchdeck.tui.screens.limits import LimitsScreen
-from batchdeck.tui.screens.live import LiveModal, LiveScreen
+from batchdeck.tui.screens.live import Live
 from batchdeck.tui.screens.matrix import MatrixScreen
 from batchdeck.tui.screens.needs import NeedsScreen
 from batchdeck.tui.screens.queue import QueueScreen
@@ -55,7 +55,7 @@ class OpeningApp(CommandingApp):
 
     def open(self, screen: Screen[Any], then: Callable[[Any], None] | None = None) -> None:
         """Puts a screen over the others, with the latest scene."""
-        if isinstance(screen, LiveScreen | LiveModal):
+        if isinstance(screen, Live):
             screen.set_reactive(type(screen).scene, self.scene())
         self.push_screen(screen, then)
 

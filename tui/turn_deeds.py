@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from batchdeck.core.commands import BlockTask, Command, PutHold, ReleaseHold, RetryTask, StopTurn
-from batchdeck.core.model.ask import Ask
+from batchdeck.core.commands import Command, PutHold, ReleaseHold, RetryTask, StopTurn
 from batchdeck.core.model.turn import Turn, TurnState
 from batchdeck.core.text import counted
 from batchdeck.core.view import DeckView
 from batchdeck.tui.action import Focus, Standpoint
 from batchdeck.tui.deed import Deed
 from batchdeck.tui.present.turns import what
+from batchdeck.tui.questions import to_block
 from batchdeck.tui.reasons import holdable, retryable, stoppable
 from batchdeck.tui.screens.answer import AnswerScreen
 
@@ -118,16 +118,7 @@ def block(screen: ActingScreen, at: Standpoint) -> None:
     task = None if at.turn is None or at.turn.task is None else at.view.tasks.get(at.turn.task)
     if task is None:
         return
-    name = task.name
-    screen.deck_app.open(
-        AnswerScreen(
-            Ask(0, 0, f"What must be answered before {task.key} may start?"),
-            f"block {task.key}",
-            command=lambda text: BlockTask(task=name, question=text),
-            done=f"{task.key} is BLOCKED; ! answers it",
-            is_open=lambda view: True,
-        )
-    )
+    screen.deck_app.open(AnswerScreen(to_block(task)))
 
 
 TURN_DEEDS: dict[str, Deed] = {

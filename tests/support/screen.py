@@ -35,5 +35,10 @@ async def until_shown(pilot: Pilot[Any], words: str, seconds: float = PATIENCE) 
     await until(pilot, lambda: words in screen_text(pilot.app), seconds)
 
 
+async def until_read(pilot: Pilot[Any]) -> None:
+    """Waits until an enter is meant for the dialog that has opened."""
+    await until(pilot, lambda: not pilot.app.screen.just_opened)  # type: ignore[attr-defined]
+
+
 async def until_gone(pilot: Pilot[Any], words: str, seconds: float = PATIENCE) -> None:
     await until(pilot, lambda: words not in screen_text(pilot.app), seconds)

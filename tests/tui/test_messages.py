@@ -16,7 +16,7 @@ from batchdeck.core.model.turn import TurnState
 from batchdeck.core.view import DeckView
 from batchdeck.tui.app import DeckApp
 from batchdeck.tui.present.usual import usual_words
-from batchdeck.tui.screens import acting
+from batchdeck.tui.screens import live
 from batchdeck.tui.screens.busy import BusyScreen
 from batchdeck.tui.screens.compose import ComposeScreen
 from batchdeck.tui.widgets.agent_table import AgentTable
@@ -266,7 +266,7 @@ async def test_a_late_second_enter_does_not_open_what_lies_below(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     deck = busy_deck()
-    monkeypatch.setattr(acting, "ECHO_SECONDS", 600.0)
+    monkeypatch.setattr(live, "ECHO_SECONDS", 600.0)
     async with shown(deck) as (app, pilot):
         app.screen.query_one(TurnTable).move_to(1)
         await pilot.press("m", "x", "enter")
@@ -276,7 +276,7 @@ async def test_a_late_second_enter_does_not_open_what_lies_below(
         app.simulate_key("enter")
         await pilot.pause(0.1)
         assert len(app.screen_stack) == 1
-        monkeypatch.setattr(acting, "ECHO_SECONDS", 0.0)
+        monkeypatch.setattr(live, "ECHO_SECONDS", 0.0)
         await pilot.press("enter")
         await until_shown(pilot, "running  #1 T-1")
 
@@ -288,7 +288,9 @@ async def test_one_turn_in_the_way_is_replaced_after_a_question_and_the_message_
         await until_shown(pilot, "Replace #1  r")
         await pilot.press("r")
         await until_shown(pilot, "Stop #1 T-1?")
-        await pilot.press("r")
+        await pilot.press("r")  # a key that repeats is no answer
+        assert len(deck.commands) == 1
+        await pilot.press("y")
         await until_shown(pilot, "queued for coder: #500")
         await until(pilot, lambda: len(deck.commands) == 2)
         replacing = deck.commands[1]

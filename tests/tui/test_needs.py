@@ -14,7 +14,7 @@ from batchdeck.core.model.task import Status
 from batchdeck.core.model.turn import TurnState
 from batchdeck.tui.app import DeckApp
 from batchdeck.tui.present.needs import MOST_HELD, needs
-from tests.support.screen import screen_text, until, until_gone, until_shown
+from tests.support.screen import screen_text, until, until_gone, until_read, until_shown
 from tests.support.stub_deck import NOW_MS, StubDeck, agent, task, turn, view_of
 from tests.tui.examples import busy_view, held, shown
 
@@ -65,6 +65,7 @@ async def test_what_an_answer_must_be_and_what_the_agent_suggests_are_shown() ->
         await pilot.press("exclamation_mark", "enter")
         await until_shown(pilot, "The agent suggests: 8080")
         assert schema in screen_text(app)
+        await until_read(pilot)
         await pilot.press("enter")
         await until(pilot, lambda: deck.commands)
         assert deck.commands[0].answer == "8080"

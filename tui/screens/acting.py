@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Collection
 from dataclasses import replace
-from time import monotonic
 
 from textual.binding import Binding, BindingType
 
@@ -18,12 +17,10 @@ from batchdeck.tui.performing import perform
 from batchdeck.tui.present.cells import Tone
 from batchdeck.tui.present.hints import Hint
 from batchdeck.tui.present.limit_change import LimitChange
-from batchdeck.tui.screens.live import LiveScreen
+from batchdeck.tui.screens.live import LiveScreen, is_echo
 from batchdeck.tui.widgets.action_bar import ActionBar
 
 Step = Callable[[LimitChange, DeckView], "LimitChange | str"]
-ECHO_SECONDS = 0.3
-"""How long after a dialog has closed a second enter was still meant for it."""
 _PAIRS = {"limit.raise": "limit.lower", "queue.up": "queue.down"}
 """Two actions that the bar shows as one."""
 
@@ -113,7 +110,7 @@ class ActingScreen(LiveScreen[None]):
         """One step on a limit."""
 
     def action_do(self, action_id: str, key: str = "") -> None:
-        if action_id == "open" and monotonic() - self.deck_app.finished_at < ECHO_SECONDS:
+        if action_id == "open" and is_echo(self.deck_app.finished_at):
             return  # a second enter that was meant for the dialog
         past = self.deck_app.in_past
         if past and action_id == "back":

@@ -47,7 +47,6 @@ class AgentFormScreen(LiveModal[None]):
     def __init__(self, agent: Agent | None) -> None:
         super().__init__()
         self._agent = agent
-        self._saving = False
 
     def compose(self) -> ComposeResult:
         at_first = form_of(self._agent)
@@ -104,17 +103,16 @@ class AgentFormScreen(LiveModal[None]):
     @on(Input.Submitted)
     def _save(self, event: Input.Submitted) -> None:
         event.stop()
-        if self._saving:
+        if self.under_way:
             return
         try:
             agent = self._read()
         except (ValueError, BadInput) as fault:
-            self._say(str(fault))
+            self.say(str(fault))
             return
-        self._saving = True
-        self._say("saving …")
+        self.say("saving …")
         command = DefineAgent(agent=agent, create=self._agent is None, unless_in_use=True)
-        self.deck_app.submit(command, self._answered)
+        self.send(command, self._answered)
 
     def _read(self) -> Agent:
         """
@@ -134,12 +132,5 @@ class AgentFormScreen(LiveModal[None]):
         return agent
 
     def _answered(self, receipt: Receipt) -> None:
-        self._saving = False
-        if not receipt.accepted:
-            self._say(receipt.message or "The deck refused it.")
-            return
         self.finish(None)
         self.deck_app.say(receipt.message)
-
-    def _say(self, words: str) -> None:
-        self.query_one("#words", Static).update(Content(words))

@@ -1,8 +1,7 @@
-"""The answer to an ask: one of its choices, or a text."""
+"""The answer to a question: one of its choices, or a text."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import ClassVar
 
 from textual import events, on
@@ -12,23 +11,24 @@ from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Button, Input, Static
 
-from batchdeck.core.answer_check import fitting_words
-from batchdeck.core.commands import AnswerAsk, Command, Receipt
-from batchdeck.core.model.ask import Ask
+from batchdeck.core.commands import Receipt
 from batchdeck.core.text import clean_line, clean_text
-from batchdeck.core.view import DeckView
 from batchdeck.tui.present.fitting import inert, without_piles
-from batchdeck.tui.present.receipts import refused_words
+from batchdeck.tui.questions import Question
 from batchdeck.tui.screens.live import LiveModal
 from batchdeck.tui.widgets.choice import Choice
 
-_MOST_CHOICES = 9
-_KEYS = "enter answers · esc back"
-_KEYS_WHERE_LONG = f"{_KEYS} · pgdn shows more of it"
+_MOST_DIGITS = 9
+_CHOICE_LENGTH = 400
+_CHOICE_WIDTH, _FEW_LINES = 66, 5
+"""Where the choices need more lines, they share the room with the question."""
 
 
 class AnswerScreen(LiveModal[None]):
-    VERTICAL_BREAKPOINTS = [(0, "-short"), (18, "-middling"), (30, "-tall")]  # noqa: RUF012
+    AUTO_FOCUS = ""
+    VERTICAL_BREAKPOINTS = [  # noqa: RUF012
+        (0, "-short"), (18, "-middling"), (24, "-usual"), (30, "-tall")
+    ]  # fmt: skip
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss", "Back", show=False),
         Binding("down", "app.focus_next", show=False),
@@ -37,102 +37,88 @@ class AnswerScreen(LiveModal[None]):
         Binding("pageup", "scroll_question(-1)", show=False),
     ]
 
-    def __init__(
-        self,
-        ask: Ask,
-        title: str,
-        *,
-        command: Callable[[str], Command] | None = None,
-        done: str = "",
-        is_open: Callable[[DeckView], bool] | None = None,
-    ) -> None:
-        """`command` is what an answer becomes, `is_open` whether it is still wanted; by default
-        both are those of the ask."""
+    def __init__(self, question: Question) -> None:
         super().__init__()
-        self._ask = ask
-        self._title = title
-        self._command = command or (lambda answer: AnswerAsk(ask=ask.id, answer=answer))
-        self._done = done
-        self._is_open = is_open or (lambda view: ask.id in view.asks)
-        self._sending = False
+        self._question = question
 
     def compose(self) -> ComposeResult:
-        ask = self._ask
+        asked = self._question
         with Vertical(classes="dialog") as dialog:
-            dialog.border_title = Content(inert(self._title, 60))
+            dialog.border_title = Content(inert(asked.title, 60))
             with VerticalScroll(can_focus=False, id="question"):
-                words = "\n".join([ask.question, *fitting_words(ask)])
-                yield Static(Content(without_piles(clean_text(words))), markup=False)
-            for number, choice in enumerate(ask.choices[:_MOST_CHOICES], 1):
-                yield Choice(inert(choice, 60), str(number), id=f"choice-{number}")
-            if not ask.choices:
+                yield Static(Content(without_piles(clean_text(asked.words))), markup=False)
+            if asked.choices:
+                with Vertical(id="choices"):  # no scroller: arrows go from choice to choice
+                    for number, choice in enumerate(asked.choices, 1):
+                        key = str(number) if number <= _MOST_DIGITS else ""
+                        yield Choice(inert(choice, _CHOICE_LENGTH), key, id=f"choice-{number}")
+            else:
                 answer = Input(
-                    clean_line(ask.default or ""), placeholder="your answer", compact=True
+                    clean_line(asked.suggested or ""), placeholder="your answer", compact=True
                 )
                 answer.cursor_blink = False
                 yield answer
-            yield Static(_KEYS, id="words", markup=False)
+            yield Static(self._keys(), id="words", markup=False)
 
     def on_mount(self) -> None:
-        self.query_one(self._first()).focus()
+        lines = (1 + len(choice) // _CHOICE_WIDTH for choice in self._question.choices)
+        self.set_class(sum(lines) > _FEW_LINES, "-many")
+        first = self._question.first_choice
+        if first is not None:
+            self.query_one(f"#choice-{first + 1}").focus()
+        elif not self._question.choices:
+            self.query_one(Input).focus()
         self.call_after_refresh(self._tell_if_long)
 
-    def _first(self) -> str:
-        """What Enter would answer with: the choice that the agent suggests, else the first."""
-        choices = self._ask.choices[:_MOST_CHOICES]
-        if not choices:
-            return "Input"
-        suggested = choices.index(self._ask.default) if self._ask.default in choices else 0
-        return f"#choice-{suggested + 1}"
+    def _keys(self) -> str:
+        if self._question.needs_a_choice:
+            return "a number or ↓ chooses · enter answers · esc back"
+        return "enter answers · esc back"
 
     def _tell_if_long(self) -> None:
-        if self.query_one("#question").max_scroll_y:
-            self._say(_KEYS_WHERE_LONG)
+        if self.ready and self.query_one("#question").max_scroll_y:
+            self.say(f"{self._keys()} · pgdn shows more of it")
 
     def action_scroll_question(self, pages: int) -> None:
         question = self.query_one("#question")
         question.scroll_relative(y=pages * max(1, question.size.height - 1), animate=False)
 
     def watch_scene(self) -> None:
-        if self.ready and not self._is_open(self.scene.view) and not self._sending:
+        gone = not self._question.is_open(self.scene.view)
+        if self.ready and gone and not self.under_way and self._finished is None:
             self.deck_app.say("that question has been answered elsewhere")
             self.finish(None)
 
     def on_key(self, event: events.Key) -> None:
-        if event.character and event.character.isdigit() and self._ask.choices:
+        choices = self._question.choices
+        if choices and event.character and event.character.isdecimal():
             number = int(event.character)
-            if 1 <= number <= len(self._ask.choices[:_MOST_CHOICES]):
+            if 1 <= number <= min(len(choices), _MOST_DIGITS):
                 event.stop()
-                self._send(self._ask.choices[number - 1])
+                self._answer(choices[number - 1])
 
     @on(Button.Pressed)
     def _chosen(self, event: Button.Pressed) -> None:
         event.stop()
-        number = int((event.button.id or "choice-1").removeprefix("choice-"))
-        self._send(self._ask.choices[number - 1])
+        if not self.just_opened:
+            number = int((event.button.id or "choice-1").removeprefix("choice-"))
+            self._answer(self._question.choices[number - 1])
 
     @on(Input.Submitted)
     def _written(self, event: Input.Submitted) -> None:
         event.stop()
-        if event.value.strip():
-            self._send(event.value.strip())
-        else:
-            self._say("There is nothing to answer with yet.")
-
-    def _send(self, answer: str) -> None:
-        if self._sending or self._finished is not None:
+        if self.just_opened:
             return
-        self._sending = True
-        self._say("sending …")
-        self.deck_app.submit(self._command(answer), self._answered)
+        if event.value.strip():
+            self._answer(event.value.strip())
+        else:
+            self.say("There is nothing to answer with yet.")
+
+    def _answer(self, answer: str) -> None:
+        if not self.under_way:
+            self.say("sending …")
+            self.send(self._question.command(answer), self._answered)
 
     def _answered(self, receipt: Receipt) -> None:
-        self._sending = False
-        if receipt.accepted:
-            self.finish(None)
-            self.deck_app.say(self._done)
-            return
-        self._say(refused_words(receipt))
-
-    def _say(self, words: str) -> None:
-        self.query_one("#words", Static).update(Content(words))
+        self.finish(None)
+        self.deck_app.say(self._question.done)

@@ -58,7 +58,6 @@ class BusyScreen(LiveModal[Receipt | str | None]):
         self._answer: BusyAnswer | None = None
         self._opening_view: DeckView | None = None
         self._command_id = new_id()
-        self._sending = False
         self._remark = ""
         self._replaced: int | None = None
         self._usual = ""
@@ -162,7 +161,7 @@ class BusyScreen(LiveModal[Receipt | str | None]):
         self.action_choose(event.button.id or "cancel")
 
     def action_choose(self, choice: str) -> None:
-        if self._sending or self._answer is None:
+        if self.under_way or self._answer is None:
             return
         if choice == "cancel":
             self.dismiss(None)
@@ -174,16 +173,15 @@ class BusyScreen(LiveModal[Receipt | str | None]):
             self._ask_to_replace()
             return
         if choice == "now" and not self._answer.passable:
-            self._say(force_line(self._answer, self.scene.view.deck))
+            self.say(force_line(self._answer, self.scene.view.deck))
             return
-        self._sending = True
-        self.deck_app.submit(self._command(choice, self._answer), self._answered)
+        self.send(self._command(choice, self._answer), self.finish, self._refused)
 
     def _ask_to_replace(self) -> None:
         turn_id, app = self._replaced, self.deck_app
         turn = None if turn_id is None else self.scene.view.turns.get(turn_id)
         if turn is None or turn_id is None:
-            self._say("No single running turn is in the way: there is none to replace.")
+            self.say("No single running turn is in the way: there is none to replace.")
             return
         name = f"#{turn_id} {self.scene.name_of(turn)}"
 
@@ -191,16 +189,13 @@ class BusyScreen(LiveModal[Receipt | str | None]):
             if sure:
                 self._replace(turn_id)
 
-        app.open(ConfirmScreen(f"Stop {name}?", "Your message goes next.", "Stop it", "r"), then)
+        app.open(ConfirmScreen(f"Stop {name}?", "Your message goes next.", "Stop it"), then)
 
     def _replace(self, turn_id: int) -> None:
         """In one step: nobody else gets the slot of what is stopped."""
-        if self._answer is None or self._sending:
-            return
-        self._sending = True
-        self._say(f"stopping #{turn_id} …")
+        self.say(f"stopping #{turn_id} …")
         send = Send(id=self._command_id, to=self._addressee.to, text=self._text)
-        self.deck_app.submit(replace(send, replacing=turn_id), self._answered)
+        self.send(replace(send, replacing=turn_id), self.finish, self._refused)
 
     def _command(self, choice: str, answer: BusyAnswer) -> Send:
         send = Send(id=self._command_id, to=self._addressee.to, text=self._text)
@@ -211,17 +206,16 @@ class BusyScreen(LiveModal[Receipt | str | None]):
             return replace(send, on_busy=OnBusy.FORCE, passing=passing)
         return replace(send, on_busy=OnBusy.QUEUE, front=choice == "next")
 
-    def _answered(self, receipt: Receipt) -> None:
-        self._sending = False
-        if receipt.accepted:
-            self.finish(receipt)
-            return
+    def _refused(self, receipt: Receipt) -> None:
         # a refused command is spent: another try must not be answered from memory
         self._command_id = new_id()
-        self._say(refused_words(receipt))
+        self.say(refused_words(receipt))
         if shut(receipt.gates):
             self._show_refusal(receipt)
 
-    def _say(self, words: str) -> None:
+    def say(self, words: str) -> None:
+        if not self.ready:
+            super().say(words)
+            return
         self._remark = words
         self._put("#remark", words)

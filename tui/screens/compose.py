@@ -16,7 +16,7 @@ from batchdeck.core.commands import Receipt, Send
 from batchdeck.core.text import clean_text
 from batchdeck.tui.present.addressee import Addressee
 from batchdeck.tui.present.fitting import inert
-from batchdeck.tui.present.receipts import sent_words
+from batchdeck.tui.present.receipts import refused_words, sent_words
 from batchdeck.tui.screens.busy import KEPT, BusyScreen
 from batchdeck.tui.screens.live import LiveModal
 
@@ -55,7 +55,6 @@ class ComposeScreen(LiveModal[None]):
         super().__init__()
         self._addressee = addressee
         self._text = text
-        self._sending = False
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog") as dialog:
@@ -84,23 +83,18 @@ class ComposeScreen(LiveModal[None]):
     def _send(self) -> None:
         text = clean_text(self.query_one(Draft).text).strip()
         if not text:
-            self._say("There is nothing to send yet.")
-        elif not self._sending:
-            self._sending = True
-            self._say("sending …")
-            self.deck_app.submit(Send(to=self._addressee.to, text=text), self._answered)
+            self.say("There is nothing to send yet.")
+        elif not self.under_way:
+            self.say("sending …")
+            self.send(Send(to=self._addressee.to, text=text), self._done, self._refused)
 
-    def _answered(self, receipt: Receipt) -> None:
-        self._sending = False
-        if receipt.accepted:
-            self._done(receipt)
-            return
-        self._say(_KEYS)
+    def _refused(self, receipt: Receipt) -> None:
+        self.say(_KEYS)
         if any(not gate.open for gate in receipt.gates):
             text = clean_text(self.query_one(Draft).text).strip()
             self.deck_app.open(BusyScreen(self._addressee, text, receipt), self._decided)
             return
-        self._say(receipt.message or "The deck refused it.")
+        self.say(refused_words(receipt))
 
     def _decided(self, result: Receipt | str | None) -> None:
         if isinstance(result, Receipt):
@@ -113,11 +107,8 @@ class ComposeScreen(LiveModal[None]):
         self.finish(None)
         self.deck_app.say(sent_words(self._addressee.label, receipt))
 
-    def _say(self, words: str) -> None:
-        self.query_one("#words", Static).update(Content(words))
-
     def action_keep(self) -> None:
-        if self._sending:
+        if self.under_way:
             return  # what becomes of it is known in a moment
         self.finish(None)
         if self.deck_app.drafts.get(self._addressee.to, "").strip():

@@ -18,16 +18,16 @@ from batchdeck.tui.widgets.choice_row import ChoiceRow
 
 
 class ConfirmScreen(LiveModal[bool]):
+    """The key for yes is none that opens such a question: a key that repeats answers nothing."""
+
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "answer(True)", "Yes", show=False),
         Binding("n,escape", "answer(False)", "No", show=False),
     ]
 
-    def __init__(self, question: str, detail: str, word: str, yes_key: str = "y") -> None:
+    def __init__(self, question: str, detail: str, word: str) -> None:
         super().__init__()
         self._question, self._detail, self._word = question, detail, word
-        self._yes_key = yes_key
-        self._bindings.bind(yes_key, "answer(True)", "Yes", show=False)
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog -danger") as dialog:
@@ -36,7 +36,7 @@ class ConfirmScreen(LiveModal[bool]):
                 yield Static(Content(inert(self._detail, 160)), markup=False)
             with ChoiceRow():
                 yield Choice("No", "enter", id="no")
-                yield Choice(self._word, self._yes_key, id="yes")
+                yield Choice(self._word, "y", id="yes")
 
     def on_mount(self) -> None:
         self.query_one("#no", Choice).focus()

@@ -15,7 +15,6 @@ from batchdeck.core.commands import EditTurn, Receipt, ReleaseHold
 from batchdeck.core.model.turn import TurnState
 from batchdeck.core.text import clean_text
 from batchdeck.tui.present.fitting import inert
-from batchdeck.tui.present.receipts import refused_words
 from batchdeck.tui.screens.compose import Draft
 from batchdeck.tui.screens.live import LiveModal
 
@@ -35,7 +34,6 @@ class EditScreen(LiveModal[None]):
         super().__init__()
         self._turn_id, self._name, self._text = turn_id, name, text
         self._releases = releases
-        self._saving = False
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog -boundary") as dialog:
@@ -53,28 +51,25 @@ class EditScreen(LiveModal[None]):
     def watch_scene(self) -> None:
         turn = self.scene.view.turns.get(self._turn_id)
         if self.ready and (turn is None or turn.state is not TurnState.QUEUED):
-            self._say("It is not queued any more: somebody released or cancelled it.")
+            self.say("It is not queued any more: somebody released or cancelled it.")
 
     @on(Draft.Sent)
     def _save(self) -> None:
+        if self.just_opened:
+            return
         text = clean_text(self.query_one(Draft).text).strip()
         if not text:
-            self._say("The text is empty; x in the queue deletes the turn.")
+            self.say("The text is empty; x in the queue deletes the turn.")
         elif text == self._text.strip():
             self.action_give_up()
-        elif not self._saving:
-            self._saving = True
-            self.deck_app.submit(EditTurn(turn=self._turn_id, text=text), self._saved)
+        else:
+            self.send(EditTurn(turn=self._turn_id, text=text), self._saved)
 
     def _saved(self, receipt: Receipt) -> None:
-        self._saving = False
-        if not receipt.accepted:
-            self._say(refused_words(receipt))
-            return
         self._close(f"#{self._turn_id} is saved, and goes in its turn")
 
     def action_give_up(self) -> None:
-        if not self._saving:
+        if not self.under_way:
             self._close(f"#{self._turn_id} is left as it was")
 
     def _close(self, words: str) -> None:
@@ -87,6 +82,3 @@ class EditScreen(LiveModal[None]):
 
     def _tell(self, receipt: Receipt, words: str) -> None:
         self.deck_app.tell(receipt, words)
-
-    def _say(self, words: str) -> None:
-        self.query_one("#words", Static).update(Content(words))

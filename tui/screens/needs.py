@@ -11,15 +11,14 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from batchdeck.core.commands import AnswerBlocker, ReleaseHold, RetryTask
-from batchdeck.core.model.ask import Ask
-from batchdeck.core.model.blocker import is_open
+from batchdeck.core.commands import ReleaseHold, RetryTask
 from batchdeck.core.model.turn import Turn
 from batchdeck.tui.present.cells import Cell, Row, Tone
 from batchdeck.tui.present.columns import ANY_WIDTH, Column
 from batchdeck.tui.present.durations import waited
 from batchdeck.tui.present.needs import Need, NeedKind, needs
 from batchdeck.tui.present.whole import last_width, lines_needed, whole_lines
+from batchdeck.tui.questions import of_ask, of_blocker
 from batchdeck.tui.screens.answer import AnswerScreen
 from batchdeck.tui.screens.live import LiveModal
 from batchdeck.tui.widgets.virtual_table import VirtualTable
@@ -193,23 +192,13 @@ class NeedsScreen(LiveModal[None]):
             return
         turn = self._turn(need)
         name = f"#{need.turn}" + ("" if turn is None else f" {self.scene.name_of(turn)}")
-        self.deck_app.open(AnswerScreen(ask, f"{name} asks", done=f"{name} is answered"))
+        self.deck_app.open(AnswerScreen(of_ask(ask, name)))
 
     def _answer_blocker(self, number: int) -> None:
         blocker = self.scene.view.blockers.get(number)
         task = None if blocker is None else self.scene.view.tasks.get(blocker.task)
-        if blocker is None or task is None:
-            return
-        name = task.name
-        self.deck_app.open(
-            AnswerScreen(
-                Ask(0, 0, blocker.question),
-                f"{task.key} waits for an answer",
-                command=lambda text: AnswerBlocker(task=name, answer=text, blocker=number),
-                done=f"{task.key} is answered",
-                is_open=lambda view: is_open(view.blockers.get(number)),
-            )
-        )
+        if blocker is not None and task is not None:
+            self.deck_app.open(AnswerScreen(of_blocker(blocker, task)))
 
     def action_next(self) -> None:
         self.query_one(NeedTable).action_cursor(1)

@@ -33,6 +33,9 @@ class QueueScreen(FilteringScreen):
     AUTO_FOCUS = "TurnTable"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(_PARTS, *_LEFT_OUT)
 
+    _opens = False
+    """A text is about to be opened."""
+
     def compose(self) -> ComposeResult:
         yield Headline(id="headline").data_bind(QueueScreen.scene)
         yield TurnTable(
@@ -73,13 +76,19 @@ class QueueScreen(FilteringScreen):
 
     # editing
 
-    @work(exclusive=True, group="edit")
-    async def edit(self, turn: Turn) -> None:
-        """Holds a turn, and opens its text."""
+    def edit(self, turn: Turn) -> None:
+        """Holds a turn, and opens its text; one at a time, however often enter is pressed."""
+        if not self._opens:
+            self._opens = True
+            self._edit(turn)
+
+    @work(group="edit")
+    async def _edit(self, turn: Turn) -> None:
         app = self.deck_app
         try:
             text = await app.text_of(turn)
         except BatchdeckError as error:
+            self._opens = False
             app.say(f"edit: {error.message}", Tone.ALERT)
             return
         if is_held(turn, self.scene.view):
@@ -88,6 +97,7 @@ class QueueScreen(FilteringScreen):
         hold = PutHold(what=f"turn:{turn.id}", by=f"{PutHold(what='').by}, {EDITING}")
 
         def then(receipt: Receipt) -> None:
+            self._opens = False
             if not receipt.accepted:
                 app.say(refused_words(receipt), Tone.ALERT)
             elif is_up(self):
@@ -98,5 +108,6 @@ class QueueScreen(FilteringScreen):
         app.submit(hold, then, can_undo=False)
 
     def _open_text(self, turn: Turn, text: str, *, releases: bool) -> None:
+        self._opens = False
         name = self.scene.name_of(turn)
         self.deck_app.open(EditScreen(turn.id, name, text, releases=releases))
