@@ -10,10 +10,11 @@ from textual.pilot import Pilot
 
 from batchdeck.core.model.event import Event
 from batchdeck.core.model.permission import Allowance
+from batchdeck.core.view import DeckView
 from batchdeck.tui.app import DeckApp
 from tests.support.screen import screen_text, until_shown
 from tests.support.stub_deck import NOW_MS, FixedClock, StubDeck
-from tests.tui.examples import busy_view, refuses_when_busy
+from tests.tui.examples import busy_view, crowded_view, refuses_when_busy
 from tests.tui.test_items import items_view
 
 Compare = Callable[..., bool]
@@ -22,8 +23,8 @@ Compare = Callable[..., bool]
 CHANGED = {"name": "agent:coder", "before": 1, "after": 2}
 
 
-def an_app() -> DeckApp:
-    deck = StubDeck(busy_view())
+def an_app(view: DeckView | None = None) -> DeckApp:
+    deck = StubDeck(view or busy_view())
     deck.outputs[412] = b"".join(b"%d \x1b[32mok\x1b[0m guide.md\n" % n for n in range(40))
     refuses_when_busy(deck)
     deck.happened = [
@@ -70,6 +71,10 @@ SCREENS = {
     "leave": ("q",),
     "agent-form": ("shift+tab", "E"),
     "filter": ("slash",),
+    "palette": ("colon",),
+    "past": ("left_square_bracket",),
+    "give-to": ("Q", "a"),
+    "block": ("j", "b"),
 }
 THEN = {"turn": ("g", "G")}
 """Keys that need what the screen has loaded."""
@@ -82,10 +87,37 @@ def test_the_operators_screens(snap_compare: Compare, name: str, size: tuple[int
         await until_shown(pilot, "#412")
         await pilot.press(*SCREENS[name])
         await until_still(pilot)
-        await pilot.press(*THEN.get(name, ()))
-        await until_still(pilot)
+        if name in THEN:
+            await pilot.press(*THEN[name])
+            await until_still(pilot)
 
     assert snap_compare(an_app(), terminal_size=size, run_before=opened)
+
+
+CROWDED = {
+    "deck": (),
+    "needs-you": ("exclamation_mark", "j"),
+    "limits": ("L", "plus"),
+    "queue": ("Q",),
+    "events": ("e",),
+    "turn-that-asks": ("j", "j", "enter"),
+    "turn-that-is-lost": ("j", "enter"),
+    "leave": ("q",),
+    "matrix": ("M",),
+}
+
+
+@pytest.mark.parametrize("size", [(120, 36), (80, 24), (60, 15)], ids=lambda s: f"{s[0]}x{s[1]}")
+@pytest.mark.parametrize("name", CROWDED)
+def test_a_deck_that_is_hard_to_show(
+    snap_compare: Compare, name: str, size: tuple[int, int]
+) -> None:
+    async def opened(pilot: Pilot[Any]) -> None:
+        await until_shown(pilot, "slots")
+        await pilot.press(*CROWDED[name])
+        await until_still(pilot)
+
+    assert snap_compare(an_app(crowded_view()), terminal_size=size, run_before=opened)
 
 
 @pytest.mark.parametrize("size", [(100, 30), (80, 24), (60, 15)], ids=lambda s: f"{s[0]}x{s[1]}")

@@ -12,9 +12,10 @@ from batchdeck.core.commands import Command, OnBusy, Receipt, Send
 from batchdeck.core.model.agent import AgentKind
 from batchdeck.core.model.ask import Ask
 from batchdeck.core.model.folder import Folder
-from batchdeck.core.model.hold import Hold
+from batchdeck.core.model.hold import OURSELVES, Hold
+from batchdeck.core.model.issue import TrackerStanding
 from batchdeck.core.model.task import Status
-from batchdeck.core.model.turn import TurnState
+from batchdeck.core.model.turn import Trigger, TurnState
 from batchdeck.core.view import AgentTally, DeckView, Pulse
 from batchdeck.tui.app import DeckApp
 from batchdeck.tui.present.addressee import of_agent, of_turn
@@ -87,6 +88,53 @@ def busy_view(**more: Any) -> DeckView:
         **more,
     }
     return view_of(turns, tasks, agents, [batch("docs")], **given)
+
+
+def crowded_view() -> DeckView:
+    """What is hard to show: long and wide words, many agents, and all that can need a person."""
+    long = "übersetzer-für-die-doku"
+    busy = busy_view()
+    wide = "漢字のとても長いタイトルをもつ仕事 🚀 with much more behind it than there is room for"
+    question = (
+        "Which branch shall I take for the documentation: main, or the one of last week's team?"
+    )
+    died = (
+        "its runner died without a record: the machine was restarted while docs/guide was written"
+    )
+    message: dict[str, Any] = {"task": None, "batch": None, "lane": None}
+    turns = [
+        *busy.turns.values(),
+        turn(450, agent=long, title=wide),
+        turn(451, TurnState.RUNNING, agent=long, started_ms=NOW_MS - 7_300_000),
+        turn(452, TurnState.LOST, error=died),
+        turn(453, TurnState.WAITING),
+        turn(460, **message, trigger=Trigger.CHAT, conversation=13, priority=100, title="anchors?"),
+    ]
+    tasks = [
+        *busy.tasks.values(),
+        task(450, key="翻訳-章-第三", agent=long, title=wide),
+        task(451, Status.IN_PROGRESS, key="翻訳-章-第四", agent=long),
+        task(452, Status.IN_PROGRESS),
+        task(453, Status.BLOCKED),
+    ]
+    agents = [*busy.agents.values(), agent(long), *(agent(f"helper-{n}") for n in range(9))]
+    missing = "/usr/local/bin/helper is missing (exit 127): install it, then release this hold"
+    asks = {**busy.asks, 8: Ask(8, 453, question, opened_ms=NOW_MS - 900_000)}
+    words = "rejects the token in GITHUB_TOKEN (401): give another one, then press R"
+    fault = "agents.coder.parallelism_limit: 12 is more than 10, the most an agent may have"
+    return view_of(
+        turns,
+        tasks,
+        agents,
+        [batch("docs")],
+        {"global": 8, "status:docs/READY": 4, "status:docs/BLOCKED": 0},
+        asks=asks,
+        pulses={**busy.pulses, 451: Pulse(5, NOW_MS - 7_200_000, wide)},
+        agent_tallies=busy.agent_tallies,
+        holds=held("agent:helper-3", OURSELVES, missing),
+        trackers=(TrackerStanding("github", False, words, NOW_MS - 3_000_000, issues=12),),
+        banner=f"/data/project/.batchdeck/config.yaml:12:3: {fault}. What was good stays in force.",
+    )
 
 
 def held(view_holds: str, by: str = "op", reason: str = "") -> dict[str, Hold]:

@@ -206,3 +206,18 @@ def test_a_turn_that_no_person_has_held_is_urgent_and_very_many_are_counted() ->
     assert [need.turn for need in found if need.urgent] == [200, 201]
     assert found[-1].words == f"{101 - MOST_HELD} more turns are held (Q shows them)"
     assert len(found) == 2 + MOST_HELD + 1
+
+
+@pytest.mark.parametrize("size", [(60, 15), (80, 24)])
+async def test_what_the_headline_has_no_room_for_can_be_read_there(size: tuple[int, int]) -> None:
+    banner = (
+        "The last supervisor did not stop in order. " + "3 turns go on, 6 turns are queued. " * 5
+    )
+    async with shown(StubDeck(view_of([turn(1)], [task(1)], [agent()], banner=banner)), size) as (
+        app,
+        pilot,
+    ):
+        await until_shown(pilot, "… (!)")
+        assert "! 1" not in screen_text(app), "it is told, and asks for nothing"
+        await pilot.press("exclamation_mark")
+        await until(pilot, lambda: _told(app) == f"{banner}esc back")

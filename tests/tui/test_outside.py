@@ -55,7 +55,8 @@ def test_what_fails_wins_over_the_bar_and_its_key_stays_longest() -> None:
     at_120, at_80, at_60 = (words(failing, width) for width in (120, 80, 60))
     assert "github fails (e): rejects the token" in at_120
     assert "─" not in at_120, "an empty bar has no place beside words that are cut"
-    assert "github fails (e)" in at_80
+    assert "done 2 of 13" in at_120
+    assert "github fails (e): rejects" in at_80
     assert "! 1 needs you" in at_80
     assert "github fails (e)" in at_60
     assert "! 1" in at_60

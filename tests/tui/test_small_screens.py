@@ -10,6 +10,7 @@ from textual.app import App
 from batchdeck.core.model.ask import Ask
 from batchdeck.core.model.event import Event
 from batchdeck.core.model.foreach import Foreach, Step
+from batchdeck.core.model.issue import TrackerStanding
 from batchdeck.core.model.limit import GLOBAL
 from batchdeck.core.model.task import Status
 from batchdeck.core.model.turn import Trigger, TurnState
@@ -203,3 +204,23 @@ async def test_a_title_of_wide_characters_leaves_the_columns_straight() -> None:
         rows = [line for line in screen_text(app).splitlines() if "漢字" in line]
         assert rows
         assert not [row for row in rows if "字 …" in row or "の …" in row or "長 …" in row]
+
+
+@SMALL
+async def test_all_that_a_tracker_says_and_all_of_an_event_can_be_read(
+    size: tuple[int, int],
+) -> None:
+    says = "rejects the token in GITHUB_TOKEN (401): give another one, then press R to look at once"
+    tracker = TrackerStanding("github api.github.com", False, says, NOW_MS - 60_000, issues=12)
+    deck = StubDeck(busy_view(trackers=(tracker,)))
+    error = "the list of owner/documentation could not be read to its end: the answer was cut off"
+    deck.happened = [
+        Event(1, NOW_MS - 90_000, "reconcile.error", fields={"error": error}),
+        Event(2, NOW_MS - 80_000, "turn.claimed", 412, "docs/T-412", "docs", "coder"),
+    ]
+    async with shown(deck, size) as (app, pilot):
+        await pilot.press("e")
+        await until_shown(pilot, "turn.claimed")
+        assert says in " ".join(screen_text(app).split())
+        await pilot.press("k")
+        await until(pilot, lambda: error in " ".join(screen_text(app).split()))

@@ -265,7 +265,9 @@ def test_a_notice_has_as_many_lines_as_the_screen_can_spare() -> None:
     view = busy_view(fault="it went wrong " * 40)
     heights = {height: notice_lines(Scene(view, NOW_MS), 60, height) for height in (5, 15, 36)}
     assert {height: len(lines) for height, lines in heights.items()} == {5: 1, 15: 2, 36: 3}
-    assert all(lines[-1].endswith("…") for lines in heights.values())
+    assert all(lines[-1].endswith("… (!)") for lines in heights.values())
+    assert all(len(line) <= 60 for lines in heights.values() for line in lines)
+    assert not notice_lines(Scene(busy_view(), NOW_MS, remark="x " * 99), 60, 5)[-1].endswith("(!)")
 
 
 @pytest.mark.parametrize(
@@ -415,7 +417,7 @@ def test_no_tone_is_the_only_carrier_of_a_state() -> None:
                 agent="coder",
                 fields={"state": "failed", "exit_code": 1},
             ),
-            "coder · state failed · exit_code 1",
+            "coder · state failed · exit code 1",
         ),
     ],
 )

@@ -39,9 +39,9 @@ def _cut(text: str, width: int) -> str:
     return (kept if text.startswith(kept) else kept[:-1]) + "…"
 
 
-def in_lines(text: str, width: int, most: int) -> list[str]:
-    """Foreign text in at most `most` lines of `width` cells, broken between words; `…` ends one
-    that does not fit into them."""
+def in_lines(text: str, width: int, most: int, tail: str = "") -> list[str]:
+    """Foreign text in at most `most` lines of `width` cells, broken between words; `…` and `tail`
+    end one that does not fit into them."""
     words = inert(text, 4 * most * max(1, width)).split()
     lines: list[str] = [""]
     while words and width > 0:
@@ -50,7 +50,8 @@ def in_lines(text: str, width: int, most: int) -> list[str]:
         if cell_len(longer) <= width:
             lines[-1] = longer
         elif len(lines) == most:
-            lines[-1] = shortened(f"{longer} {' '.join(words)}", width)
+            rest = f"{longer} {' '.join(words)}"
+            lines[-1] = shortened(rest, max(1, width - cell_len(tail))) + tail
             break
         elif lines[-1]:
             lines.append("")

@@ -57,7 +57,11 @@ def event_words(event: Event) -> str:
     held = fields.pop("what", "")
     if held and held != f"turn:{event.turn}":
         named.append(held)
-    rest = [f"{name} {_plain(value)}" for name, value in fields.items() if value not in ("", None)]
+    rest = [
+        f"{name.replace('_', ' ')} {_plain(value)}"
+        for name, value in fields.items()
+        if value not in ("", None)
+    ]
     by = [f"by {event.by}"] if event.by else []
     return " · ".join([*named, *rest, *by])
 

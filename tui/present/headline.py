@@ -26,6 +26,8 @@ SLOTS = "slots "
 _GAP = "  "
 _NARROW = 44
 _SHORT_NAME = 12
+_READABLE = 26
+"""Cells of a reason that say something; they stay longer than how much is done."""
 _LEAST_SPARE = 6
 """Cells that must be free before words that were cut go on: fewer would say nothing."""
 _WORTH_MORE = 1
@@ -45,9 +47,10 @@ class Part(NamedTuple):
 
     cell: Cell
     drop: int = 0
-    least: str = ""
-    """What is kept of it in short, at the drop `then`; nothing: it goes at once."""
-    then: int = 0
+    shorter: tuple[tuple[str, int], ...] = ()
+    """What is kept of it in short, one step after the other, and its drop then."""
+    full: str = ""
+    """Of one in short: all of it."""
 
 
 def headline(scene: Scene, width: int, change: LimitChange | None = None) -> tuple[Cell, ...]:
@@ -79,7 +82,7 @@ def _has_lost_much(parts: list[Part], left: list[Part]) -> bool:
 
 
 def _lasts(part: Part) -> bool:
-    return min(part.drop, part.then if part.least else part.drop) <= _WORTH_MORE
+    return min((part.drop, *(drop for _, drop in part.shorter))) <= _WORTH_MORE
 
 
 def _fitted(parts: list[Part], room: int) -> list[Part]:
@@ -87,21 +90,27 @@ def _fitted(parts: list[Part], room: int) -> list[Part]:
     left = list(parts)
     while len(left) > 1 and _length(left) > room:
         at = max(range(len(left)), key=lambda number: left[number].drop)
-        part = left[at]
-        kept = part._replace(cell=Cell(part.least, part.cell.tone), drop=part.then, least="")
-        left[at : at + 1] = [kept] if part.least else []
+        left[at : at + 1] = _in_short(left[at])
     for number, part in enumerate(left):
-        left[number] = _as_long_as_fits(part, parts, room - _length(left))
+        left[number] = _as_long_as_fits(part, room - _length(left))
     return left
 
 
-def _as_long_as_fits(part: Part, parts: list[Part], spare: int) -> Part:
+def _in_short(part: Part) -> list[Part]:
+    """One step shorter; nothing where there is none."""
+    if not part.shorter:
+        return []
+    words, drop = part.shorter[0]
+    full = part.full or part.cell.text
+    return [Part(Cell(words, part.cell.tone), drop, part.shorter[1:], full)]
+
+
+def _as_long_as_fits(part: Part, spare: int) -> Part:
     """One that was cut gets back what there is room for."""
-    short = part.cell.text
-    words = next((one.cell.text for one in parts if one.least == short), short)
-    if spare < _LEAST_SPARE:
+    if not part.full or spare < _LEAST_SPARE:
         return part
-    return part._replace(cell=Cell(shortened(words, cell_len(short) + spare), part.cell.tone))
+    longer = shortened(part.full, cell_len(part.cell.text) + spare)
+    return part._replace(cell=Cell(longer, part.cell.tone))
 
 
 def _length(parts: list[Part]) -> int:
@@ -157,7 +166,10 @@ def _budgets(view: DeckView) -> list[Part]:
     """What the batches at work have used of their budgets."""
     active = {batch.name for batch in active_batches(view)}
     return [
-        Part(Cell(used_words(name, spending), _spent_tone(spending)), 2 if is_up(spending) else 5)
+        Part(
+            Cell(used_words(name, spending), _spent_tone(spending)),
+            2 if is_up(spending) and spending.hard else 5,
+        )
         for name, spending in view.budgets.items()
         if batch_of(name) in active
     ]
@@ -178,7 +190,9 @@ def _failing(tracker: TrackerStanding) -> Part:
     """Why it fails as far as there is room; the key that shows all of it stands in front."""
     least = f"{tracker.name.partition(' ')[0]} fails (e)"
     words = f"{least}: {inert(tracker.words)}" if tracker.words else least
-    return Part(Cell(words, Tone.ALERT), 3, least, 1)
+    readable = shortened(words, cell_len(least) + _READABLE)
+    steps = ((least, 1),) if readable == words else ((readable, 2), (least, 1))
+    return Part(Cell(words, Tone.ALERT), 3 if readable == words else 6, steps)
 
 
 def done_elsewhere(view: DeckView) -> int:
@@ -200,7 +214,9 @@ def _name(view: DeckView) -> Part:
     more = f" +{len(batches) - 1}" if len(batches) > 1 else ""
     name = inert(batches[0].name, 28)
     least = shortened(name, _SHORT_NAME) + more
-    return Part(Cell(name + more), 5, least, 2) if least != name + more else Part(Cell(least), 2)
+    return (
+        Part(Cell(name + more), 5, ((least, 2),)) if least != name + more else Part(Cell(least), 2)
+    )
 
 
 def ended_at_work(view: DeckView) -> Ended:

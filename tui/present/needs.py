@@ -27,6 +27,8 @@ class NeedKind(StrEnum):
     HOLD = "hold"
     COOLDOWN = "cooldown"
     BUDGET = "budget"
+    NOTE = "note"
+    """What stands below the headline, which may have no room for all of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,7 @@ class Need:
 def needs(view: DeckView) -> tuple[Need, ...]:
     """Everything that needs a person, the urgent first, then the oldest first."""
     found = [*_faults(view), *_asks(view), *_blockers(view), *_lost(view), *_holds(view)]
-    found += [*_cooldowns(view), *_budgets(view)]
+    found += [*_cooldowns(view), *_budgets(view), *_notes(view)]
     oldest_first = sorted(found, key=_order)
     urgent, known = _held_turns(view)
     first_known = sum(need.urgent for need in oldest_first)
@@ -72,6 +74,10 @@ def _faults(view: DeckView) -> list[Need]:
     found = [] if view.fault is None else [Need(NeedKind.FAULT, "fault", view.fault, 0)]
     broken = (f"audit: {words}" for words in view.violations)
     return found + [Need(NeedKind.FAULT, words, words, 0) for words in broken]
+
+
+def _notes(view: DeckView) -> list[Need]:
+    return [Need(NeedKind.NOTE, "note", view.banner, 0, urgent=False)] if view.banner else []
 
 
 def _asks(view: DeckView) -> list[Need]:

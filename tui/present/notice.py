@@ -14,6 +14,9 @@ _PATH = re.compile(r"(?<![\w./~-])/(?:[^\s/:;,'\"]+/)+[^\s/:;,'\"]+")
 _MOST_LINES = ((30, 3), (12, 2), (0, 1))
 """From which height of the screen on a notice may have so many lines."""
 
+_WHERE_ALL_IS = " (!)"
+"""The key behind words that were cut: what needs the operator has them whole."""
+
 
 def notice_lines(scene: Scene, width: int, height: int) -> tuple[str, ...]:
     """The lines of the notice on a screen of that size; none where there is nothing to say."""
@@ -21,7 +24,9 @@ def notice_lines(scene: Scene, width: int, height: int) -> tuple[str, ...]:
     if not words or width < 2:
         return ()
     most = next(lines for least, lines in _MOST_LINES if height >= least)
-    return tuple(f" {line}" for line in in_lines(words, width - 1, most))
+    is_elsewhere = scene.view.fault or scene.view.banner
+    lines = in_lines(words, width - 1, most, _WHERE_ALL_IS if is_elsewhere else "")
+    return tuple(f" {line}" for line in lines)
 
 
 def notice_words(scene: Scene) -> str:

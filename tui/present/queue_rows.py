@@ -20,7 +20,7 @@ QUEUE_COLUMNS = (
     Column("agent", 10),
     Column("asked by", 8, drop=4),
     Column("waits", 7, drop=3),
-    Column("text", 12, drop=1, most=28),
+    Column("text", 12, drop=1, most=20),
     Column("for", 28, most=ANY_WIDTH),
 )
 

@@ -16,10 +16,11 @@ from batchdeck.tui.action import Focus, Standpoint
 from batchdeck.tui.present.cells import Row
 from batchdeck.tui.present.columns import ANY_WIDTH, Column
 from batchdeck.tui.present.event_filter import EventFilter
-from batchdeck.tui.present.fitting import fit
-from batchdeck.tui.present.happenings import event_row
+from batchdeck.tui.present.fitting import in_lines
+from batchdeck.tui.present.happenings import event_row, event_words
 from batchdeck.tui.present.outside import tracker_lines
 from batchdeck.tui.present.scene import Scene
+from batchdeck.tui.present.whole import whole_lines
 from batchdeck.tui.screens.acting import bindings_of
 from batchdeck.tui.screens.filtering import FilteringScreen
 from batchdeck.tui.widgets.action_bar import ActionBar
@@ -37,6 +38,8 @@ _COLUMNS = (
 )
 FEED = "kind:reconcile|audit"
 """The filter that leaves what reconciliation did."""
+_TRACKER_LINES, _WHOLE_LINES = 4, 2
+"""Of what a tracker says, and of the event under the cursor, whose row may cut it."""
 _LEFT_OUT = ("mark", "mark.all", "sort", "events", "next_part", "previous_part")
 
 
@@ -60,6 +63,7 @@ class EventsScreen(FilteringScreen):
         yield Headline(id="headline").data_bind(EventsScreen.scene)
         yield Static(id="trackers", markup=False)
         yield EventTable(_COLUMNS, id="events")
+        yield Static(id="whole", markup=False)
         yield from self.compose_filter("kind:limit agent:coder by:op !text")
         yield ActionBar(id="bar")
 
@@ -83,13 +87,30 @@ class EventsScreen(FilteringScreen):
         place = self.query_one("#trackers", Static)
         place.display = bool(lines)
         room = max(10, self.size.width - 2)
-        styled = (Content.styled(fit(c.text, room), f"$status-{c.tone}") for c in lines)
-        content = Content("\n").join(list(styled))
+        styled = [
+            Content.styled(
+                "\n".join(in_lines(cell.text, room, _TRACKER_LINES)), f"$status-{cell.tone}"
+            )
+            for cell in lines
+        ]
+        content = Content("\n").join(styled)
         if place.content != content:
             place.update(content)
 
     def on_resize(self) -> None:
         self._show_trackers()
+        self._show_whole()
+
+    @on(VirtualTable.Moved)
+    def _show_whole(self) -> None:
+        """All of the event under the cursor."""
+        seq = self.query_one(EventTable).cursor_key
+        event = None if seq is None else self._events.get(seq)
+        words = "" if event is None else event_words(event)
+        place = self.query_one("#whole", Static)
+        content = Content(whole_lines(words, max(1, self.size.width - 2), _WHOLE_LINES))
+        if place.content != content:
+            place.update(content)
 
     def watch_scene(self, before: Scene, scene: Scene) -> None:
         if self.ready and before.view is not scene.view:
@@ -134,6 +155,7 @@ class EventsScreen(FilteringScreen):
         shown = [seq for seq, event in self._events.items() if self._filter.passes(event)]
         table.show(shown, self._row_of)
         title = f"events ─ {self._filter.text}" if self._filter.text else "events"
+        self._show_whole()
         table.border_title = Content(title)
         table.border_subtitle = Content(f"{len(shown)} of {len(self._events)}")
 

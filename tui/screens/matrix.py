@@ -17,8 +17,8 @@ from batchdeck.tui.screens.table import NO_FILTER_NO_MARKS, TableScreen
 from batchdeck.tui.widgets.virtual_table import VirtualTable
 
 _COLUMNS = (
-    Column("agent", 9, most=28),
-    *(Column(lane, max(9, len(lane)), drop=number + 2) for number, lane in enumerate(LANES)),
+    Column("agent", 10, most=28),
+    *(Column(lane, max(7, len(lane)), drop=number + 2) for number, lane in enumerate(LANES)),
     Column("messages", 8, drop=1),
     Column("all", 13),
 )

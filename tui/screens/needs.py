@@ -43,6 +43,7 @@ _WORDS = {
     NeedKind.HOLD: "hold",
     NeedKind.COOLDOWN: "cools",
     NeedKind.BUDGET: "spent",
+    NeedKind.NOTE: "note",
 }
 _SIGNS = {
     NeedKind.FAULT: "✗",
@@ -52,6 +53,7 @@ _SIGNS = {
     NeedKind.HOLD: "‖",
     NeedKind.COOLDOWN: "◷",
     NeedKind.BUDGET: "!",
+    NeedKind.NOTE: "·",
 }
 _KEYS = {
     NeedKind.FAULT: "esc back",
@@ -61,6 +63,7 @@ _KEYS = {
     NeedKind.HOLD: "h release · esc back",
     NeedKind.COOLDOWN: "h use it again at once · esc back",
     NeedKind.BUDGET: "h allow as much again · esc back",
+    NeedKind.NOTE: "esc back",
 }
 
 
