@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from textual.screen import Screen
+from textual.widgets import Input
 
 from batchdeck.core.model.agent import Agent
 from batchdeck.core.model.turn import Turn
@@ -58,6 +59,11 @@ class OpeningApp(CommandingApp):
         if isinstance(screen, Live):
             screen.set_reactive(type(screen).scene, self.scene())
         self.push_screen(screen, then)
+
+    def on_command_palette_opened(self) -> None:
+        """A cursor that blinks would write to the terminal for as long as it is open."""
+        for find in self.screen.query(Input):
+            find.cursor_blink = False
 
     def open_named(self, action_id: str) -> None:
         """The screen that an action is named for."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -12,6 +13,7 @@ from textual.content import Content
 
 from batchdeck.core.errors import BadInput
 from batchdeck.core.rules.limits import full_limit_name
+from batchdeck.tui.action import Action, Standpoint, why_off
 from batchdeck.tui.actions import ACTIONS
 from batchdeck.tui.screens.acting import ActingScreen
 
@@ -37,10 +39,11 @@ class DeckCommands(Provider):
     def _entries(self) -> Iterator[Entry]:
         screen = self.screen
         if isinstance(screen, ActingScreen):
+            at = replace(screen.standpoint(), past=self._deck_app.in_past)
             for action in ACTIONS:
                 if action.in_palette and screen.offers(action.id):
                     name = _NAMES.get(action.id, action.label)
-                    yield Entry(name, action.help, partial(screen.action_do, action.id))
+                    yield Entry(name, _help(action, at), partial(screen.action_do, action.id))
         for theme in sorted(self._deck_app.available_themes):
             if theme.startswith("deck-") or theme in self._deck_app.own_themes:
                 yield Entry(f"theme {theme}", "", partial(self._deck_app.use_theme, theme))
@@ -73,6 +76,12 @@ class DeckCommands(Provider):
             return Entry("limit: " + refusal.message, "", lambda: None)
         value = None if number == "none" else int(number)
         return Entry(f"limit {full} = {number}", "", partial(self._deck_app.set_limit, full, value))
+
+
+def _help(action: Action, at: Standpoint) -> str:
+    """What it does; of one that cannot be done now, why not."""
+    reason = why_off(action, at)
+    return action.help if reason is None else f"not now: {reason.removeprefix(f'{action.label}: ')}"
 
 
 _NAMES = {"limit.raise": "raise the limit", "limit.lower": "lower the limit"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from textual.widgets import Input
 
 from batchdeck.core.commands import (
     Drain,
@@ -248,6 +249,13 @@ async def test_copying_says_what_was_done() -> None:
         await pilot.press("y")
         await until_shown(pilot, "#431 is copied")
         assert app.clipboard.startswith("#431 T-431 coder queued  1st · agent coder 2/2")
+
+
+async def test_the_palette_says_why_something_cannot_be_done_now() -> None:
+    async with shown(StubDeck(busy_view(asks={})), (120, 60)) as (app, pilot):
+        await pilot.press("L", "colon")
+        await until_shown(pilot, "not now: the deck itself needs one, 0 to 32")
+        assert not app.screen.query_one(Input).cursor_blink
 
 
 async def test_the_palette_finds_actions_and_limits_and_themes() -> None:
