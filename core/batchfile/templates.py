@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os.path
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
+from inspect import isroutine
 from typing import Any
 
 from batchdeck.core.batchfile.faults import nearest, value_words
@@ -32,14 +33,58 @@ class ValueFault(TemplateFault):
 @lru_cache(maxsize=1)
 def _environment() -> Any:
     """Jinja, loaded by the first text that needs it: that takes as long as a small batch file."""
-    from jinja2.sandbox import ImmutableSandboxedEnvironment
-
-    environment = ImmutableSandboxedEnvironment(
-        undefined=_undefined(), keep_trailing_newline=True, autoescape=False
+    environment = _sandbox()(
+        undefined=_undefined(), keep_trailing_newline=True, autoescape=False, finalize=_shown
     )
     environment.filters["dirname"] = os.path.dirname
     environment.filters["basename"] = os.path.basename
     return environment
+
+
+def _sandbox() -> Any:
+    """Jinja's sandbox, in which values come before Python's methods, and sums have bounds."""
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    class Sandbox(ImmutableSandboxedEnvironment):
+        # what is computed through `call_binop` is not computed while a template is compiled either
+        intercepted_binops = frozenset(("*", "**"))
+
+        def getattr(self, obj: Any, attribute: str) -> Any:
+            if isinstance(obj, Mapping) and attribute in obj:
+                return obj[attribute]
+            return super().getattr(obj, attribute)
+
+        def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
+            if _size(operator, left, right) > _MOST_COMPUTED:
+                raise ValueError(f"what {operator} gives is too large")
+            return super().call_binop(context, operator, left, right)
+
+    return Sandbox
+
+
+_MOST_COMPUTED = 1_000_000
+"""Characters, elements or bits that an operator may give."""
+_MOST_CHARACTERS = 16_000_000
+"""Of a text that has been filled in."""
+
+
+def _size(operator: str, left: Any, right: Any) -> int:
+    """About how much an operator gives; 0: nothing that could be large."""
+    if isinstance(left, int) and isinstance(right, int):
+        bits = left.bit_length()
+        return bits * right if operator == "**" else bits + right.bit_length()
+    if operator == "*":
+        for some, times in ((left, right), (right, left)):
+            if isinstance(some, str | list | tuple) and isinstance(times, int):
+                return len(some) * times
+    return 0
+
+
+def _shown(value: Any) -> Any:
+    """What stands in the text for a value; a method is none, it only was not called."""
+    if isroutine(value):
+        raise ValueError(f"there is no {value.__name__!r} here, only a function of that name")
+    return value
 
 
 def _undefined() -> Any:
@@ -112,11 +157,25 @@ def fill(source: str, values: Mapping[str, Any]) -> str:
     from jinja2 import TemplateError
 
     try:
-        return str(_compiled(source).render(values))
+        return _bounded(_compiled(source).generate(values))
     except TemplateError as error:
         raise TemplateFault(_words(error)) from None
     except Exception as error:  # noqa: BLE001 - a template may do anything that an expression can
         raise ValueFault(f"it cannot be filled in: {error}") from None
+
+
+def _bounded(pieces: Iterable[str]) -> str:
+    """
+    Raises:
+        ValueError: they do not come to an end.
+    """
+    found, room = [], _MOST_CHARACTERS
+    for piece in pieces:
+        found.append(piece)
+        room -= len(piece)
+        if room < 0:
+            raise ValueError(f"its text has more than {_MOST_CHARACTERS:,} characters")
+    return "".join(found)
 
 
 def _is_simple(source: str, names: Collection[str]) -> bool:

@@ -90,7 +90,7 @@ def provenance_of(path: Path) -> Provenance:
     return Provenance(
         is_own=status.st_uid == os.getuid(),
         writable_by_others=bool(status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)),
-        tracked=_is_tracked(real),
+        tracked=_is_tracked(real) is not False,
     )
 
 
@@ -108,10 +108,11 @@ def refuse_tracked_deck(deck: Path) -> None:
         )
 
 
-def _is_tracked(path: Path) -> bool:
+def _is_tracked(path: Path) -> bool | None:
+    """None: git cannot say. Nothing of the repository's own configuration is run for it."""
     if not any((folder / ".git").exists() for folder in path.parents):
         return False
-    command = ["git", "ls-files", "--error-unmatch", "--", path.name]
+    command = ["git", *_INERT, "ls-files", "--error-unmatch", "--", f":(literal){path.name}"]
     try:
         answer = subprocess.run(
             command,
@@ -125,4 +126,8 @@ def _is_tracked(path: Path) -> bool:
         return False  # no git
     except subprocess.TimeoutExpired:
         return True  # nobody knows: better asked once too often
-    return answer.returncode == 0
+    return {0: True, 1: False}.get(answer.returncode)
+
+
+_INERT = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
+"""What a repository may have run when it is only looked at."""

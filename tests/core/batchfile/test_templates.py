@@ -90,3 +90,31 @@ def test_what_is_wrong_with_a_template_is_said_without_a_word_of_its_library(
 def test_another_file_is_refused_before_anything_is_filled_in() -> None:
     with pytest.raises(TemplateFault, match="no other file can be taken in"):
         check("{% include 'x' %}", NAMES)
+
+
+@pytest.mark.parametrize("name", [name for name in dir(dict) if not name.startswith("_")])
+def test_an_items_value_comes_before_a_method_of_that_name(name: str) -> None:
+    source = f"{{{{ item.{name} }}}} {{{{ item['{name}'] }}}}"
+    check(source, {"item"})
+    assert fill(source, {"item": {name: "mine"}}) == "mine mine"
+
+
+def test_a_method_that_is_named_instead_of_a_value_is_a_fault() -> None:
+    with pytest.raises(TemplateFault, match="there is no 'values' here"):
+        fill("{{ item.values }}", {"item": {"path": "a"}})
+    assert fill("{{ item.values() | join }}", {"item": {"path": "a"}}) == "a"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{{ 9 ** (9 ** 9) }}",
+        "{{ 'x' * 10 ** 10 }}",
+        "{{ 10 ** 10 * [task] }}",
+        "{% for n in range(99999) %}{{ task * 1000 }}{% endfor %}",
+    ],
+)
+def test_what_would_take_all_the_memory_or_time_is_refused(source: str) -> None:
+    check(source, NAMES)
+    with pytest.raises(TemplateFault, match="is too large|has more than"):
+        fill(source, NAMES)

@@ -104,3 +104,19 @@ def test_without_git_nothing_is_tracked(file: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("PATH", "/nowhere")
 
     assert not provenance_of(file).tracked
+
+
+def test_nothing_that_a_repository_names_is_run_to_find_out(file: Path, tmp_path: Path) -> None:
+    program = tmp_path / "monitor"
+    program.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    program.chmod(0o755)
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    subprocess.run(["git", "config", "core.fsmonitor", str(program)], cwd=tmp_path, check=True)
+    provenance_of(file)
+    assert not (tmp_path / "ran").exists()
+
+
+def test_where_git_cannot_say_it_counts_as_tracked(file: Path, tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    (tmp_path / ".git" / "index").write_bytes(b"no index")
+    assert provenance_of(file).tracked
