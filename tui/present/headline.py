@@ -30,7 +30,7 @@ _READABLE = 26
 """Cells of a reason that say something; they stay longer than how much is done."""
 _LEAST_SPARE = 6
 """Cells that must be free before words that were cut go on: fewer would say nothing."""
-_WORTH_MORE = 1
+_WORTH_MORE = 4
 """What is dropped only at this or below stays longer than the words beside the needs' number."""
 _MODE_TONES = {
     "running": Tone.RUNNING,
@@ -58,8 +58,9 @@ def headline(scene: Scene, width: int, change: LimitChange | None = None) -> tup
     parts = _parts(scene, change)
     long, short = _needs_cells(scene.view, width)
     needs, left = long, _fitted(parts, _room(long, width))
-    if short != long and _has_lost_much(parts, left):
-        needs, left = short, _fitted(parts, _room(short, width))
+    with_short = _fitted(parts, _room(short, width))
+    if _lasting(with_short) > _lasting(left):
+        needs, left = short, with_short
     room = _room(needs, width)
     if _length(left) > room:
         # only the name is left, and it is longer than the line
@@ -76,13 +77,9 @@ def _room(needs: Cell, width: int) -> int:
     return width - (cell_len(needs.text) + 3 if needs.text else 1)
 
 
-def _has_lost_much(parts: list[Part], left: list[Part]) -> bool:
-    """Whether something has gone that is worth more than the words beside a number."""
-    return sum(_lasts(part) for part in left) < sum(_lasts(part) for part in parts)
-
-
-def _lasts(part: Part) -> bool:
-    return min((part.drop, *(drop for _, drop in part.shorter))) <= _WORTH_MORE
+def _lasting(parts: list[Part]) -> int:
+    """How many there are that are worth more than the words beside the needs' number."""
+    return sum(part.drop <= _WORTH_MORE for part in parts)
 
 
 def _fitted(parts: list[Part], room: int) -> list[Part]:

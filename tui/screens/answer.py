@@ -107,8 +107,8 @@ class AnswerScreen(LiveModal[None]):
     @on(Input.Submitted)
     def _written(self, event: Input.Submitted) -> None:
         event.stop()
-        if self.just_opened:
-            return
+        if self.just_opened and event.value == clean_line(self._question.suggested or ""):
+            return  # an enter that follows letters is meant for them, however quick they were
         if event.value.strip():
             self._answer(event.value.strip())
         else:

@@ -55,9 +55,9 @@ class EditScreen(LiveModal[None]):
 
     @on(Draft.Sent)
     def _save(self) -> None:
-        if self.just_opened:
-            return
         text = clean_text(self.query_one(Draft).text).strip()
+        if self.just_opened and text == self._text.strip():
+            return  # an enter that follows letters is meant for them, however quick they were
         if not text:
             self.say("The text is empty; x in the queue deletes the turn.")
         elif text == self._text.strip():
