@@ -52,6 +52,8 @@ class Standpoint:
     read_only: bool = False
     past: bool = False
     """What is seen is not there any more."""
+    slip: str | None = None
+    """That what is under the cursor has come there by itself this very moment, in words."""
 
     @property
     def chosen(self) -> tuple[Turn, ...]:
@@ -88,6 +90,8 @@ class Action:
     """It changes the deck, so a read-only screen refuses it."""
     changes_in: frozenset[Focus] = frozenset()
     """The parts where it does so though it only looks elsewhere."""
+    at_once: bool = False
+    """It is done to the row under the cursor without a question or a form before."""
     in_bar: bool = False
     in_palette: bool = True
     own_shown: str = ""
@@ -105,6 +109,8 @@ def why_off(action: Action, at: Standpoint) -> str | None:
         return f"{action.label}: this is how it was; esc returns to now"
     if changes and at.read_only:
         return f"{action.label}: this screen only looks on"
+    if action.at_once and at.slip is not None and not at.marked:
+        return f"{action.label}: {at.slip}"
     if at.focus not in action.where:
         return f"{action.label}: {action.elsewhere}"
     reason = action.off(at)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from textual import work
 from textual.reactive import reactive
 
-from batchdeck.core.commands import Command, Receipt, SetLimit
+from batchdeck.core.commands import Command, Receipt, ReleaseHold, SetLimit
 from batchdeck.core.errors import BatchdeckError
 from batchdeck.core.model.conversation import Role
 from batchdeck.core.model.turn import DECIDES_TASK, Turn
@@ -43,6 +44,8 @@ class CommandingApp(DressedApp):
         super().__init__(driver_class=driver_for_terminal())
         self.deck = deck
         self.asked_limits = AskedLimits()
+        self.edited: set[int] = set()
+        """The turns that are held because their text is edited here."""
         self._undos = UndoStack()
 
     @work(group="commands")
@@ -131,6 +134,24 @@ class CommandingApp(DressedApp):
         words = f"undone: {undo.words}"
         for command in undo.commands:
             self.submit(command, lambda receipt: self.tell(receipt, words), can_undo=False)
+
+    # what is held while it is edited
+
+    def let_go(self, turn: int, then: Callable[[Receipt], None]) -> None:
+        """Releases a turn whose text was edited."""
+
+        def released(receipt: Receipt) -> None:
+            self.edited.discard(turn)
+            then(receipt)
+
+        self.submit(ReleaseHold(what=f"turn:{turn}"), released, can_undo=False)
+
+    async def let_all_go(self) -> None:
+        """Releases on the way out what would stay held for ever; for when the app has ended."""
+        with suppress(BatchdeckError):
+            for turn in tuple(self.edited):
+                await self.deck.submit(ReleaseHold(what=f"turn:{turn}"))
+                self.edited.discard(turn)
 
     # notices
 

@@ -11,9 +11,11 @@ from textual.widgets import Input
 
 from batchdeck.core.model.agent import Agent
 from batchdeck.core.model.turn import Turn
-from batchdeck.tui.action import Focus
+from batchdeck.tui.action import Focus, Standpoint, why_off
+from batchdeck.tui.actions import BY_ID
 from batchdeck.tui.commanding import CommandingApp
 from batchdeck.tui.present.addressee import of_agent, of_turn
+from batchdeck.tui.present.cells import Tone
 from batchdeck.tui.present.scene import Scene
 from batchdeck.tui.screens.agent_form import AgentFormScreen
 from batchdeck.tui.screens.allowances import AllowancesScreen
@@ -49,6 +51,11 @@ class OpeningApp(CommandingApp):
 
     drafts: dict[str, str]
     """What is written and not sent, by whom it is for."""
+
+    @property
+    @abstractmethod
+    def in_past(self) -> bool:
+        """Whether a moment that is gone is shown."""
 
     @abstractmethod
     def scene(self) -> Scene:
@@ -89,6 +96,29 @@ class OpeningApp(CommandingApp):
         if isinstance(deck, DeckScreen):
             deck.set_filter(filter_text)
             deck.go_to(Focus.TURNS)
+
+    def why_not_limit(self, name: str, value: int | None) -> str | None:
+        """Why a limit cannot be changed now, in one line; None: it can. `name` is the full one."""
+        at = Standpoint(
+            view=self.scene().view,
+            focus=Focus.LIMITS,
+            limit=name,
+            read_only=self.settings.read_only,
+            past=self.in_past,
+        )
+        return why_off(BY_ID["limit.none" if value is None else "limit.type"], at)
+
+    def begin_limit(self, name: str, value: int | None) -> None:
+        """Shows what a limit would start; enter on that screen applies it."""
+        reason = self.why_not_limit(name, value)
+        if reason is not None:
+            self.say(reason, Tone.ALERT)
+            return
+        there = self.screen
+        screen = there if isinstance(there, LimitsScreen) else LimitsScreen()
+        if screen is not there:
+            self.open(screen)
+        screen.call_after_refresh(screen.begin, name, value)
 
     def open_help(self, focus: Focus) -> None:
         self.open(HelpScreen(focus))

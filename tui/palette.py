@@ -69,13 +69,17 @@ class DeckCommands(Provider):
         if match is None:
             return None
         name, number = match.groups()
-        view = self._deck_app.view
+        view = self._deck_app.scene().view
         try:
             full = full_limit_name(view, f"agent:{name}" if name in view.agents else name)
         except BadInput as refusal:
             return Entry("limit: " + refusal.message, "", lambda: None)
         value = None if number == "none" else int(number)
-        return Entry(f"limit {full} = {number}", "", partial(self._deck_app.set_limit, full, value))
+        reason = self._deck_app.why_not_limit(full, value)
+        if reason is not None:
+            return Entry(reason, "", lambda: None)
+        begin = partial(self._deck_app.begin_limit, full, value)
+        return Entry(f"limit {full} = {number}", "What that starts is shown first.", begin)
 
 
 def _help(action: Action, at: Standpoint) -> str:

@@ -17,6 +17,7 @@ from batchdeck.core.agents.adapter import Adapter
 from batchdeck.core.clock import Clock, SystemClock
 from batchdeck.core.deck.configuring import define_agents, define_folders, follow
 from batchdeck.core.deck.dispatcher import Dispatcher, Prepare
+from batchdeck.core.deck.edited import release_edited
 from batchdeck.core.deck.engine import Engine
 from batchdeck.core.deck.lock import held
 from batchdeck.core.deck.options import DeckOptions
@@ -101,6 +102,7 @@ async def open_deck(
                     roles.start_soon(reconciler.run)
                     roles.start_soon(_admit_when_asked, engine, reconciler)
                 if options.dispatch:
+                    await release_edited(engine)
                     await define_folders(engine, options.folders)
                     await define_agents(engine, options.agents)
                 if options.admit:

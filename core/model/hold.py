@@ -10,6 +10,7 @@ from batchdeck.core.text import number_in
 DECK = "deck"
 OURSELVES = "batchdeck"
 """Who holds what could not be started, or what is to be looked at first."""
+_EDITING = ", editing"
 KINDS = ("batch", "agent", "account", "folder", "turn", "budget")
 """What can be held and released; a budget only the latter."""
 
@@ -32,6 +33,16 @@ class Hold:
         if kind == "turn":
             return f"#{name}"
         return self.what if self.path is None else f"folder:{self.path}"
+
+
+def for_editing(by: str) -> str:
+    """Who holds a turn while its text is edited: `operator, editing`."""
+    return by + _EDITING
+
+
+def is_for_editing(by: str | None) -> bool:
+    """Whether a hold by `by` is there only while a text is edited."""
+    return by is not None and by.endswith(_EDITING)
 
 
 def read_hold_name(text: str | None) -> tuple[str, str]:

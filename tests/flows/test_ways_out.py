@@ -166,3 +166,36 @@ def test_an_interrupt_while_it_is_still_loading_ends_it_without_a_word(space: Wo
     (modules / "anyio.py").write_text(interrupts)
     ended = space.run("status", env={"PYTHONPATH": str(modules)})
     assert (ended.code, ended.err) == (-signal.SIGINT, "")
+
+
+@pytest.mark.parametrize("way", ["ctrl+q", "HUP", "closed", "KILL"])
+def test_what_was_being_edited_is_not_held_for_ever(
+    way: str, space: Workspace, shown: list[Terminal]
+) -> None:
+    tasks = [{"id": f"S{n}", "agent": "solo", "prompt": space.until_told(f"S{n}")} for n in (1, 2)]
+    file = space.batch(agents={"solo": {}}, tasks=tasks)
+    terminal = Terminal([str(COMMAND), "run", str(file)], space.folder, space.environment)
+    shown.append(terminal)
+    terminal.until(lambda _: space.starts() == ["S1"])
+    terminal.until_shown("S2")
+    terminal.press("Q")
+    terminal.until_shown("queue")
+    terminal.press("\r")
+    terminal.until_shown("editing #2")
+    assert space.turn("S2").held_by == "operator, editing"
+    if way == "ctrl+q":
+        terminal.press("\x11")
+        terminal.until_shown("Detach")
+        terminal.press("\r")
+        assert terminal.leave(SECONDS + 5) == 0
+    elif way == "KILL":
+        terminal.process.kill()
+        terminal.process.wait(SECONDS)
+        space.tell("S1")
+        space.tell("S2")
+        space.run("resume", "--headless", "--auto-resume", code=0)
+        assert space.starts() == ["S1", "S2"]
+        return
+    else:
+        go(way, terminal)
+    assert space.turn("S2").held_by is None

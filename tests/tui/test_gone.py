@@ -8,14 +8,18 @@ from dataclasses import replace
 import pytest
 from textual.pilot import Pilot
 
+from batchdeck.core.commands import PutHold
 from batchdeck.core.model.batch import BatchState
 from batchdeck.core.model.task import Status
 from batchdeck.core.model.turn import TurnState
 from batchdeck.core.view import DeckView
 from batchdeck.tui.app import DeckApp
-from tests.support.screen import until_shown
+from batchdeck.tui.settings import ScreenSettings
+from batchdeck.tui.widgets import virtual_table
+from batchdeck.tui.widgets.turn_table import TurnTable
+from tests.support.screen import until, until_gone, until_shown
 from tests.support.stub_deck import StubDeck, agent, batch, task, turn, view_of
-from tests.tui.examples import busy_view, shown, shows
+from tests.tui.examples import busy_view, held, shown, shows
 from tests.tui.test_items import items_view
 
 pytestmark = pytest.mark.anyio
@@ -72,4 +76,69 @@ async def test_an_agent_that_was_removed_is_said_to_be_gone(part: str, key: str)
         await shows(pilot, deck)
         await pilot.press(key)
         await until_shown(pilot, "there is no agent tester any more")
+        assert not deck.commands
+
+
+def queue_without(*gone: int) -> DeckView:
+    numbers = (1, 2, 3)
+    turns = [turn(n, TurnState.RUNNING if n in gone else TurnState.QUEUED) for n in numbers]
+    return view_of(turns, [task(n) for n in numbers], [agent(parallelism_limit=9)])
+
+
+@pytest.mark.parametrize("moving", [(), ("down", "up"), ("g",)])
+@pytest.mark.parametrize("key", ["h", "J", "space"])
+async def test_a_key_does_not_hit_the_neighbour_of_a_row_that_has_just_gone(
+    key: str, moving: Sequence[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deck = StubDeck(queue_without())
+    monkeypatch.setattr(virtual_table, "SLIP_SECONDS", 600.0)
+    async with shown(deck) as (app, pilot):
+        await pilot.press("Q", *moving)
+        deck.publish(queue_without(1))
+        table = app.screen.query_one(TurnTable)
+        await until(pilot, lambda: table.cursor_key == 2)
+        await pilot.press(key)
+        await until_shown(pilot, "#1 has gone; this is #2")
+        assert not deck.commands
+        assert not table.marked
+        await pilot.press("down", "h")
+        await until(pilot, lambda: deck.commands)
+        assert [c.what for c in deck.commands if isinstance(c, PutHold)] == ["turn:3"]
+
+
+async def test_a_key_that_comes_later_is_meant_for_the_row_that_is_there() -> None:
+    deck = StubDeck(queue_without())
+    async with shown(deck) as (app, pilot):
+        await pilot.press("Q")
+        deck.publish(queue_without(1))
+        table = app.screen.query_one(TurnTable)
+        await until(pilot, lambda: table.cursor_key == 2)
+        await until(pilot, lambda: table.slip is None)
+        await pilot.press("h")
+        await until(pilot, lambda: deck.commands)
+
+
+async def test_what_needs_the_operator_slips_no_other_need_under_a_key(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(virtual_table, "SLIP_SECONDS", 600.0)
+    both = {**held("agent:coder"), **held("agent:tester")}
+    deck = StubDeck(busy_view(asks={}, holds=both))
+    async with shown(deck) as (_, pilot):
+        await pilot.press("exclamation_mark")
+        await until_shown(pilot, "agent:tester held")
+        deck.publish(busy_view(asks={}, holds=held("agent:tester")))
+        await until_gone(pilot, "agent:coder held")
+        await pilot.press("h")
+        await until_shown(pilot, "another row has just come under the cursor")
+        assert not deck.commands
+
+
+async def test_what_needs_the_operator_is_only_looked_at_where_nothing_may_be_changed() -> None:
+    deck = StubDeck(busy_view(holds=held("agent:coder")))
+    async with shown(deck, settings=ScreenSettings(read_only=True)) as (_, pilot):
+        await pilot.press("exclamation_mark", "enter")
+        await until_shown(pilot, "this screen only looks on")
+        await pilot.press("down", "down", "down", "h")
+        await until_shown(pilot, "this screen only looks on")
         assert not deck.commands

@@ -264,6 +264,9 @@ async def test_the_palette_finds_actions_and_limits_and_themes() -> None:
         await pilot.press("colon", *"limit coder 3")
         await until_shown(pilot, "limit agent:coder = 3")
         await pilot.press("enter")
+        await until_shown(pilot, "2/2 → 3")
+        assert not deck.commands
+        await pilot.press("enter")
         await until(pilot, lambda: deck.commands)
         (command,) = deck.commands
         assert isinstance(command, SetLimit)

@@ -28,10 +28,11 @@ from batchdeck.core.model.turn import Trigger
 from batchdeck.core.rules.order import service_order
 from batchdeck.core.rules.reordering import Where
 from batchdeck.tui.present.block_moves import movable
+from batchdeck.tui.screens import live
 from batchdeck.tui.settings import ScreenSettings
 from batchdeck.tui.widgets.turn_table import TurnTable
 from tests.support.screen import screen_text, until, until_gone, until_shown
-from tests.support.stub_deck import NOW_MS, StubDeck, turn
+from tests.support.stub_deck import NOW_MS, StubDeck, agent, task, turn, view_of
 from tests.tui.examples import busy_view, shown
 
 pytestmark = pytest.mark.anyio
@@ -264,3 +265,23 @@ async def test_the_filter_chooses_from_the_queue_and_what_is_hidden_is_not_marke
         await pilot.press("escape", "escape")
         await until_gone(pilot, "agent:rev")
         await until_shown(pilot, "fix the anchors")
+
+
+async def test_what_is_edited_here_is_let_go_on_the_way_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(live, "ECHO_SECONDS", 0.0)
+    deck = StubDeck(view_of([turn(1), turn(2, held_by="op")], [task(1), task(2)], [agent()]))
+    async with shown(deck) as (app, pilot):
+        await pilot.press("Q", "enter")
+        await until_shown(pilot, "editing #1")
+        await pilot.press("escape")
+        await until_gone(pilot, "editing #1")
+        await until(pilot, lambda: len(deck.commands) == 2)
+        await app.let_all_go()
+        assert len(deck.commands) == 2, "it has been released already"
+        await pilot.press("enter")
+        await until_shown(pilot, "editing #1")
+    await app.let_all_go()
+    assert [type(command) for command in deck.commands[2:]] == [PutHold, ReleaseHold]
+    assert not app.edited

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -10,12 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batchdeck.core.commands import Receipt, SetLimit
+from batchdeck.core.model.event import Event
 from batchdeck.core.model.turn import TurnState
 from batchdeck.core.rules.plan import plan, with_limits
 from batchdeck.core.rules.standing import limit_names
 from batchdeck.tui.present.limit_change import LimitChange
 from batchdeck.tui.present.scene import Scene
 from batchdeck.tui.present.what_if import what_if
+from batchdeck.tui.settings import ScreenSettings
 from batchdeck.tui.widgets.agent_table import AgentTable
 from batchdeck.tui.widgets.status_table import StatusTable
 from tests.support.screen import screen_text, until, until_gone, until_shown
@@ -208,3 +211,37 @@ def test_among_100_000_turns_the_preview_is_there_within_a_tenth_of_a_second() -
         words = what_if(LimitChange(name, 1, value), scene)
         assert time.thread_time() - started < 0.1
         assert words.waits.endswith(" more")
+
+
+@pytest.mark.parametrize("opening", [(), ("Q",), ("L",), ("e",)])
+async def test_a_limit_given_by_name_is_shown_before_it_is_applied(
+    opening: Sequence[str],
+) -> None:
+    deck = StubDeck(busy_view())
+    async with shown(deck) as (_, pilot):
+        await pilot.press(*opening, "colon", *"limit coder 3")
+        await until_shown(pilot, "limit agent:coder = 3")
+        await pilot.press("enter")
+        await until_shown(pilot, "2/2 → 3")
+        await pilot.press("escape", "colon", *"limit global 9999")
+        await until_shown(pilot, "limit global = 9999")
+        await pilot.press("enter")
+        await until_shown(pilot, "9999 is over the cap")
+        assert not deck.commands
+
+
+async def test_a_limit_given_by_name_changes_nothing_where_nothing_may_be_changed() -> None:
+    deck = StubDeck(busy_view())
+    deck.happened = [Event(1, NOW_MS - 3_000_000, "hold", fields={"what": "deck"})]
+    async with shown(deck) as (app, pilot):
+        await pilot.press("left_square_bracket")
+        await until(pilot, lambda: app.in_past)
+        await pilot.press("colon", *"limit coder 3")
+        await until_shown(pilot, "this is how it was; esc returns to now")
+        await pilot.press("enter", "enter")
+        assert not deck.commands
+    async with shown(deck, settings=ScreenSettings(read_only=True)) as (_, pilot):
+        await pilot.press("colon", *"limit coder 3")
+        await until_shown(pilot, "this screen only looks on")
+        await pilot.press("enter", "enter")
+        assert not deck.commands

@@ -27,6 +27,8 @@ from batchdeck.tui.settings import Change, ScreenSettings, read_screen_settings
 
 LEAVE_SECONDS = 3.0
 """A dashboard that was asked to leave is gone within this time."""
+LET_GO_SECONDS = 1.0
+"""How long leaving waits until the turn whose text was being edited is released."""
 STOP_SECONDS = 15.0
 """How long *stop all* waits for what it stops: TERM, ten seconds, KILL."""
 
@@ -102,7 +104,6 @@ class _Seat:
 
     def __init__(self, app: DeckApp) -> None:
         self._app = app
-        self._left = anyio.Event()
         self._signal: int | None = None
         self._refused: Receipt | None = None
 
@@ -121,7 +122,8 @@ class _Seat:
                 try:
                     await self._app.run_async()
                 finally:
-                    self._left.set()
+                    with anyio.move_on_after(LET_GO_SECONDS):
+                        await self._app.let_all_go()
             tasks.cancel_scope.cancel()
 
     async def _carry_out(self, deck: Deck, command: Command, admit: Callable[[], None]) -> None:

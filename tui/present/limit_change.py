@@ -26,6 +26,14 @@ class LimitChange:
     remark: str = ""
     """What is to be said of it: why what was typed is no limit, or who has changed it meanwhile."""
 
+    def to(self, view: DeckView, value: int | None) -> LimitChange | str:
+        """To that number, or in words why it is none for this limit; None: no limit of its own."""
+        try:
+            check_limit(view, self.name, value)
+        except BadInput as refusal:
+            return refusal.message
+        return replace(self, after=value, typed="", remark="")
+
     def stepped(self, view: DeckView, by: int) -> LimitChange | str:
         """One step on, or in words why there is none."""
         now, words = self.after, limit_name_words(self.name)
@@ -33,29 +41,22 @@ class LimitChange:
             return f"{words} has no limit to raise; - gives it one"
         if now is None:
             # the first number of a limit that had none: what runs now stays within it
-            return self._to(view, max(1, used_under(view, self.name)))
+            return self.to(view, max(1, used_under(view, self.name)))
         if now + by < 0:
             return f"{words} is closed already"
-        return self._to(view, now + by)
+        return self.to(view, now + by)
 
     def typing(self, view: DeckView, digit: str) -> LimitChange:
         """With one digit more; where that is no limit, there is nothing to apply."""
         typed = (self.typed + digit)[:_MOST_DIGITS]
-        changed = self._to(view, int(typed))
+        changed = self.to(view, int(typed))
         if isinstance(changed, str):
             return replace(self, after=self.before, typed=typed, remark=changed)
         return replace(changed, typed=typed)
 
     def without_limit(self, view: DeckView) -> LimitChange | str:
         """No limit of its own, or in words why it needs one."""
-        return self._to(view, None)
-
-    def _to(self, view: DeckView, value: int | None) -> LimitChange | str:
-        try:
-            check_limit(view, self.name, value)
-        except BadInput as refusal:
-            return refusal.message
-        return replace(self, after=value, typed="", remark="")
+        return self.to(view, None)
 
 
 def limit_cell_of(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from batchdeck.core.model.hold import is_for_editing
 from batchdeck.core.model.turn import Turn
 from batchdeck.tui.present.cells import Cell, Row, Tone
 from batchdeck.tui.present.columns import ANY_WIDTH, Column
@@ -9,9 +10,6 @@ from batchdeck.tui.present.durations import waited
 from batchdeck.tui.present.gates import reason_line
 from batchdeck.tui.present.scene import Scene
 from batchdeck.tui.present.turns import turn_symbol, turn_tone
-
-EDITING = "editing"
-"""How a hold says that its turn is being edited: `operator, editing`."""
 
 QUEUE_COLUMNS = (
     Column("", 1),
@@ -28,7 +26,7 @@ QUEUE_COLUMNS = (
 def queue_row(turn: Turn, scene: Scene) -> Row:
     """The cells of the queue: symbol, turn, task, agent, trigger, time, text, reason."""
     tone = turn_tone(turn, scene)
-    edited = is_edited(turn)
+    edited = is_for_editing(turn.held_by)
     task = scene.task_of(turn)
     reason = reason_line(scene.place(turn), scene.shut_gates(turn), scene.view.deck)
     return (
@@ -41,7 +39,3 @@ def queue_row(turn: Turn, scene: Scene) -> Row:
         Cell(turn.title or ("" if task is None else task.title)),
         Cell("being edited: not sent before that is saved" if edited else reason, tone),
     )
-
-
-def is_edited(turn: Turn) -> bool:
-    return turn.held_by is not None and turn.held_by.endswith(f", {EDITING}")

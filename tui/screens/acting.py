@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Collection
 from dataclasses import replace
+from typing import Any
 
 from textual.binding import Binding, BindingType
 
@@ -19,6 +20,7 @@ from batchdeck.tui.present.hints import Hint
 from batchdeck.tui.present.limit_change import LimitChange
 from batchdeck.tui.screens.live import LiveScreen, is_echo
 from batchdeck.tui.widgets.action_bar import ActionBar
+from batchdeck.tui.widgets.virtual_table import VirtualTable
 
 Step = Callable[[LimitChange, DeckView], "LimitChange | str"]
 _PAIRS = {"limit.raise": "limit.lower", "queue.up": "queue.down"}
@@ -55,6 +57,10 @@ class ActingScreen(LiveScreen[None]):
     @abstractmethod
     def standpoint(self) -> Standpoint:
         """Where the operator is, and what a key would be about."""
+
+    def table_of_keys(self) -> VirtualTable[Any] | None:
+        """The table with the row that keys are about; None: they are about none."""
+        return self.focused if isinstance(self.focused, VirtualTable) else None
 
     def hint(self, action_id: str, word: str = "") -> Hint:
         """An action as the bar shows it, with the key that the operator has for it."""
@@ -116,7 +122,9 @@ class ActingScreen(LiveScreen[None]):
         if past and action_id == "back":
             self.deck_app.return_to_now()
             return
-        at = replace(self.standpoint(), key=key, past=past)
+        table = self.table_of_keys()
+        slip = None if table is None else table.slip
+        at = replace(self.standpoint(), key=key, past=past, slip=slip)
         reason = why_off(BY_ID[action_id], at)
         if reason is not None:
             self.say(reason, Tone.ALERT)

@@ -66,7 +66,11 @@ class AllowancesScreen(LiveModal[None]):
         )
 
     def action_revoke(self) -> None:
-        number = self.query_one(AllowanceTable).cursor_key
+        table = self.query_one(AllowanceTable)
+        if table.slip is not None:
+            self.deck_app.say(table.slip)
+            return
+        number = table.cursor_key
         allowance = None if number is None else self.scene.view.allowances.get(number)
         if allowance is None:
             return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -87,6 +87,11 @@ class DeckScreen(ChangingScreen, FilteringScreen):
             filter=turns.filter,
             read_only=self.deck_app.settings.read_only,
         )
+
+    def table_of_keys(self) -> VirtualTable[Any] | None:
+        if self.part is Focus.OUTPUT:
+            return self.query_one(TurnTable)
+        return super().table_of_keys()
 
     def go_to(self, part: Focus) -> None:
         self._show_part(part)

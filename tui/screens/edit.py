@@ -11,7 +11,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from batchdeck.core.commands import EditTurn, Receipt, ReleaseHold
+from batchdeck.core.commands import EditTurn, Receipt
 from batchdeck.core.model.turn import TurnState
 from batchdeck.core.text import clean_text
 from batchdeck.tui.present.fitting import inert
@@ -61,7 +61,8 @@ class EditScreen(LiveModal[None]):
         if not text:
             self.say("The text is empty; x in the queue deletes the turn.")
         elif text == self._text.strip():
-            self.action_give_up()
+            if not self.just_opened:
+                self.action_give_up()
         else:
             self.send(EditTurn(turn=self._turn_id, text=text), self._saved)
 
@@ -74,8 +75,7 @@ class EditScreen(LiveModal[None]):
 
     def _close(self, words: str) -> None:
         if self._releases:
-            release = ReleaseHold(what=f"turn:{self._turn_id}")
-            self.deck_app.submit(release, lambda receipt: self._tell(receipt, words), False)
+            self.deck_app.let_go(self._turn_id, lambda receipt: self._tell(receipt, words))
         else:
             self.deck_app.say(f"{words}; it stays held")
         self.finish(None)

@@ -36,6 +36,9 @@ _LEFT_OUT = ("filter", "limits", "copy", "next_part", "previous_part")
 class LimitTable(VirtualTable[str]):
     """The limits by their full names."""
 
+    def called(self, key: str) -> str:
+        return key
+
 
 class LimitsScreen(ChangingScreen):
     VERTICAL_BREAKPOINTS = [(0, "-short"), (18, "-middling"), (30, "-tall")]  # noqa: RUF012
@@ -79,6 +82,11 @@ class LimitsScreen(ChangingScreen):
 
     def _row_of(self, name: str) -> Row:
         return limit_row(name, self.scene.view, self.scene.now_ms, self.change)
+
+    def begin(self, name: str, value: int | None) -> None:
+        """A change that was asked for by name: the cursor goes there, and enter applies it."""
+        self.query_one(LimitTable).move_to(name)
+        self.change_limit(name, lambda change, view: change.to(view, value))
 
     def standpoint(self) -> Standpoint:
         return Standpoint(

@@ -184,7 +184,7 @@ class NeedsScreen(LiveModal[None]):
     @on(VirtualTable.Opened)
     def action_deal_with(self) -> None:
         need = self._need
-        if need is None or self._is_gone():
+        if need is None or not self._may_change():
             return
         if need.blocker is not None:
             self._answer_blocker(need.blocker)
@@ -206,14 +206,26 @@ class NeedsScreen(LiveModal[None]):
     def action_next(self) -> None:
         self.query_one(NeedTable).action_cursor(1)
 
-    def _is_gone(self) -> bool:
-        """Whether what is shown is the past, where nothing can be done; says so."""
-        if self.deck_app.in_past:
-            self._say("this is how it was; esc, and once more, returns to now")
-        return self.deck_app.in_past
+    def _may_change(self) -> bool:
+        """Whether anything can be done about what is shown; says why not."""
+        app, words = self.deck_app, ""
+        if app.in_past:
+            words = "this is how it was; esc, and once more, returns to now"
+        elif app.settings.read_only:
+            words = "this screen only looks on"
+        if words:
+            self._say(words)
+        return not words
+
+    def _may_change_at_once(self) -> bool:
+        """The same where nothing is asked first: what is under the cursor has to be meant."""
+        slip = self.query_one(NeedTable).slip
+        if slip is not None:
+            self._say(slip)
+        return slip is None and self._may_change()
 
     def action_release(self) -> None:
-        if self._is_gone():
+        if not self._may_change_at_once():
             return
         need = self._need
         if need is None or need.hold is None:
@@ -223,7 +235,7 @@ class NeedsScreen(LiveModal[None]):
         self.deck_app.carry_out(ReleaseHold(what=need.hold), f"{need.hold} {done}")
 
     def action_retry(self) -> None:
-        if self._is_gone():
+        if not self._may_change_at_once():
             return
         need = self._need
         turn = None if need is None else self._turn(need)

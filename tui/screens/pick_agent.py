@@ -34,6 +34,9 @@ class PickAgentScreen(LiveModal[str | None]):
 
     @on(VirtualTable.Opened)
     def action_pick(self) -> None:
-        agent = self.query_one(AgentTable).cursor_key
-        if agent is not None:
+        table = self.query_one(AgentTable)
+        agent = table.cursor_key
+        if table.slip is not None:
+            self.deck_app.say(table.slip)
+        elif agent is not None:
             self.finish(agent)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
-from batchdeck.core.commands import PutHold, Receipt, ReleaseHold
+from batchdeck.core.commands import PutHold, Receipt
 from batchdeck.core.errors import BatchdeckError
+from batchdeck.core.model.hold import for_editing
 from batchdeck.core.model.turn import Turn
 from batchdeck.tui.action import Focus, Standpoint
 from batchdeck.tui.present.cells import Tone
-from batchdeck.tui.present.queue_rows import EDITING, QUEUE_COLUMNS, queue_row
+from batchdeck.tui.present.queue_rows import QUEUE_COLUMNS, queue_row
 from batchdeck.tui.present.receipts import refused_words
 from batchdeck.tui.screens.acting import bindings_of
 from batchdeck.tui.screens.edit import EditScreen
@@ -94,16 +96,19 @@ class QueueScreen(FilteringScreen):
         if is_held(turn, self.scene.view):
             self._open_text(turn, text, releases=False)
             return
-        hold = PutHold(what=f"turn:{turn.id}", by=f"{PutHold(what='').by}, {EDITING}")
+        hold = PutHold(what=f"turn:{turn.id}")
+        hold = replace(hold, by=for_editing(hold.by))
+        app.edited.add(turn.id)
 
         def then(receipt: Receipt) -> None:
             self._opens = False
             if not receipt.accepted:
+                app.edited.discard(turn.id)
                 app.say(refused_words(receipt), Tone.ALERT)
             elif is_up(self):
                 self._open_text(turn, text, releases=True)
             else:
-                app.submit(ReleaseHold(what=hold.what), lambda _: None, can_undo=False)
+                app.let_go(turn.id, lambda _: None)
 
         app.submit(hold, then, can_undo=False)
 

@@ -34,6 +34,9 @@ class AgentTable(VirtualTable[str]):
         self._rows: dict[str, Row] = {}
         self.border_title = Content("agents")
 
+    def called(self, key: str) -> str:
+        return key
+
     def watch_scene(self) -> None:
         self._show()
 

@@ -36,6 +36,9 @@ class StatusTable(VirtualTable[str]):
         """The row under the cursor."""
         return None if self.cursor_key is None else self._rows.get(self.cursor_key)
 
+    def called(self, key: str) -> str:
+        return key
+
     def watch_scene(self, before: Scene, scene: Scene) -> None:
         if self._rows and _same(before.view, scene.view):
             return

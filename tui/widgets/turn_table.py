@@ -68,6 +68,9 @@ class TurnTable(MarkingTable[int]):
         turns = self.scene.view.turns
         return tuple(turns[key] for key in self.marked if key in turns)
 
+    def called(self, key: int) -> str:
+        return f"#{key}"
+
     def watch_scene(self, scene: Scene) -> None:
         if self._order.update(scene.view):
             self._ids = self._order.ids
@@ -75,6 +78,7 @@ class TurnTable(MarkingTable[int]):
 
     def watch_filter_text(self) -> None:
         self._refilter()
+        self.expect_order()
         self._renew()
 
     def watch_sort(self) -> None:

@@ -20,6 +20,9 @@ from batchdeck.tui.widgets.row_painter import RowPainter
 
 Key = TypeVar("Key", bound=Hashable)
 
+SLIP_SECONDS = 0.5
+"""A key that comes so soon after another row has come under the cursor was meant for the one
+before."""
 REST_SECONDS = 1.0
 """Rows change their order only when no key has moved the cursor for so long."""
 
@@ -72,6 +75,9 @@ class VirtualTable(ScrollView, Generic[Key], can_focus=True):
         self._cursor = 0
         self._anchor: Key | None = None
         self._moved_at = -REST_SECONDS
+        self._own_order = False
+        self._slipped: tuple[float, Key] | None = None
+        """When which row went from under the cursor without a key."""
         self._fresh: dict[Key, Row] = {}
         self._painted: dict[int, tuple[Key, Row]] = {}
 
@@ -85,6 +91,28 @@ class VirtualTable(ScrollView, Generic[Key], can_focus=True):
     def cursor_key(self) -> Key | None:
         """The key of the row under the cursor; None where there is no row."""
         return self._keys[self._cursor] if self._cursor < len(self._keys) else None
+
+    @property
+    def slip(self) -> str | None:
+        """That another row has just come under the cursor without a key: `#1 has gone; this is
+        #2`; None: what is there was there long enough to be meant."""
+        if self._slipped is None or self.cursor_key is None:
+            return None
+        at, before = self._slipped
+        if monotonic() - at >= SLIP_SECONDS:
+            return None
+        old, new = self.called(before), self.called(self.cursor_key)
+        if not old or not new:
+            return "another row has just come under the cursor; press it again for this one"
+        return (
+            f"this is {new} now, no longer {old}"
+            if before in self._keys
+            else (f"{old} has gone; this is {new}")
+        )
+
+    def called(self, key: Key) -> str:
+        """What a row is about, as people call it; an empty text where it has no short name."""
+        return ""
 
     def show(self, keys: Sequence[Key], draw: Callable[[Key], Row | None]) -> None:
         """Shows other rows, or the same ones drawn anew.
@@ -115,6 +143,7 @@ class VirtualTable(ScrollView, Generic[Key], can_focus=True):
     def expect_order(self) -> None:
         """The next order is the operator's own doing: it need not wait for their hand."""
         self._moved_at = -REST_SECONDS
+        self._own_order = True
 
     def stay_on_row(self) -> None:
         """The cursor goes wherever its row does, also where the operator has not moved it yet."""
@@ -139,7 +168,9 @@ class VirtualTable(ScrollView, Generic[Key], can_focus=True):
         self._fresh.clear()
         self.refresh()
         if self.cursor_key != before:
+            self._slipped = None if before is None or self._own_order else (monotonic(), before)
             self.post_message(self.Moved(self))
+        self._own_order = False
 
     def _found_again(self) -> int:
         if self._anchor is None:
@@ -276,7 +307,7 @@ class VirtualTable(ScrollView, Generic[Key], can_focus=True):
         self._move(len(self._keys) - 1)
 
     def _move(self, index: int) -> None:
-        self._moved_at = monotonic()
+        self._moved_at, self._slipped = monotonic(), None
         if not self._keys:
             return
         before, self._cursor = self._cursor, max(0, min(index, len(self._keys) - 1))

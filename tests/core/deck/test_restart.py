@@ -10,11 +10,12 @@ from pathlib import Path
 import anyio
 import pytest
 
-from batchdeck.core.commands import OnBusy, Send, SetLimit
+from batchdeck.core.commands import OnBusy, PutHold, Send, SetLimit
 from batchdeck.core.deck.lock import holder
 from batchdeck.core.deck.reconcile import Reconciler
 from batchdeck.core.errors import DeckHeld, Refused
 from batchdeck.core.model.agent import AgentKind
+from batchdeck.core.model.hold import OURSELVES, for_editing
 from batchdeck.core.model.spec import TaskSpec
 from batchdeck.core.model.task import Status
 from batchdeck.core.model.turn import TurnState
@@ -247,3 +248,35 @@ async def test_a_command_that_comes_again_is_answered_as_before_and_not_carried_
         again = await here.deck.submit(command)
         assert (again.turn, again.conversation) == (first.turn, first.conversation)
         assert sum(turn.title == "x" for turn in here.view.turns.values()) == 1
+
+
+async def hold_for_editing(here: Bench, turn: int) -> None:
+    await here.deck.submit(PutHold(what=f"turn:{turn}", by=for_editing("op")))
+
+
+async def test_a_text_that_nobody_edits_any_more_goes_in_its_turn_after_a_restart(
+    tmp_path: Path,
+) -> None:
+    async with bench(tmp_path) as here:
+        await here.deck.submit(SetLimit(name="global", value=0))
+        await here.add(spec())
+        await hold_for_editing(here, 1)
+        await here.deck.submit(PutHold(what="turn:2", by="op"))
+    async with bench(tmp_path) as here:
+        assert here.view.turns[1].held_by is None
+        assert here.view.turns[2].held_by == "op", "a person's own hold stays"
+        (event,) = [e for e in await here.deck.events(0, 1000) if e.kind == "release"]
+        assert (event.turn, event.by) == (1, OURSELVES)
+
+
+async def test_a_text_is_still_being_edited_while_others_come_and_go(tmp_path: Path) -> None:
+    async with bench(tmp_path) as here:
+        await here.deck.submit(SetLimit(name="global", value=0))
+        await here.add(spec())
+        await hold_for_editing(here, 1)
+        with pytest.raises(DeckHeld):
+            async with bench(tmp_path):
+                raise AssertionError("unreachable")
+        assert here.view.turns[1].held_by == "op, editing"
+    async with bench(tmp_path, dispatch=False) as here:
+        assert here.view.turns[1].held_by == "op, editing", "a command is no supervisor"
