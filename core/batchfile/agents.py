@@ -9,7 +9,7 @@ from typing import Any
 
 from batchdeck.core.batchfile.document import Document, Loc
 from batchdeck.core.batchfile.faults import UNSUPPORTED_LIMIT
-from batchdeck.core.batchfile.schema import AgentBlock
+from batchdeck.core.batchfile.schema import AgentBlock, keeps_secrets
 from batchdeck.core.model.agent import Agent, AgentKind
 from batchdeck.core.paths import absolute
 
@@ -59,11 +59,24 @@ def _check_agent(document: Document, block: Mapping[str, Any], at: Loc, cap: int
         if block.get(key) is None:
             document.fault((*at, key), f"missing: an agent of kind {kind} needs it")
     _check_limit(document, block, at, cap)
+    address = block.get("base_url")
+    if block.get("api_key_env") and isinstance(address, str) and "://" in address:
+        _check_key_is_safe(document, address, at)
     command = block.get("command")
     if isinstance(command, list) and "{prompt}" in command and block.get("prompt_via") != "arg":
         document.fault(
             (*at, "command"), "{prompt} stands for the prompt with prompt_via: arg alone"
         )
+
+
+def _check_key_is_safe(document: Document, address: str, at: Loc) -> None:
+    try:
+        safe = keeps_secrets(address)
+    except ValueError:
+        return  # no address: told where its shape is checked
+    if not safe:
+        words = "a key is sent over https:// alone (http:// only to this machine)"
+        document.fault((*at, "base_url"), words)
 
 
 def _check_limit(document: Document, block: Mapping[str, Any], at: Loc, cap: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
@@ -101,16 +102,38 @@ def _command(items: list[str]) -> list[str]:
 
 
 def _address(text: str) -> str:
+    """An address with a host, perhaps a port, and without a name and password in it."""
     if not re.fullmatch(r"https?://[^\s/]+\S*", text):
         raise wrong(f"{shown(text)!r} is no address: expected http:// or https://")
+    try:
+        parts = urlsplit(text)
+        host, port = parts.hostname, parts.port
+    except ValueError as error:
+        raise wrong(f"{shown(text)!r} is no address: {error}") from None
+    if not host or port == 0:
+        raise wrong(f"{shown(text)!r} is no address: it has no host, or no port, to connect to")
+    if "@" in parts.netloc:
+        # the text itself is not shown: it would be the secret that is not to be seen
+        raise wrong(
+            "an address with a name or password in it is shown to everybody; "
+            "keys come from a variable (api_key_env, token_env)"
+        )
     return text
+
+
+def keeps_secrets(address: str) -> bool:
+    """Whether a key or token may be sent there."""
+    parts = urlsplit(address)
+    is_here = parts.hostname in ("localhost", "::1") or _LOOPBACK.fullmatch(parts.hostname or "")
+    return parts.scheme == "https" or bool(is_here)
+
+
+_LOOPBACK = re.compile(r"127(?:\.\d+){3}")
 
 
 def _safe_address(text: str) -> str:
     """An address that a token may be sent to."""
-    if re.match(r"http://(?:localhost|127(?:\.\d+){3}|\[::1\])(?:[:/]|$)", text):
-        return text
-    if not re.fullmatch(r"https://[^\s/@]+(?:/\S*)?", text):
+    if not text.startswith(("http://", "https://")) or not keeps_secrets(_address(text)):
         raise wrong(f"{shown(text)!r}: expected https:// (http:// only for this machine)")
     return text
 

@@ -1,4 +1,4 @@
-"""What a batch file counts on and this machine does not have: programs and folders."""
+"""What a batch file counts on and will not find: programs, folders, what braces stand for."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ def missing_here(path: Path, spec: BatchSpec, search: str | None) -> tuple[Fault
     None of it is wrong with the file: it may be read on another machine, or before a checkout.
     """
     document = parse(str(path), read_source(path))
-    for loc, words in (*_programs(spec, document.values, search), *_folders(spec)):
+    found = (*_programs(spec, document.values, search), *_placeholders(spec, document.values))
+    for loc, words in (*found, *_folders(spec)):
         document.fault(loc, f"warning: {words}")
     try:
         document.raise_faults()
@@ -39,6 +40,22 @@ def _programs(
         program = agent.command[0]
         if shutil.which(program, path=search) is None:
             yield ("agents", name, "command"), f"{shown(program)} is not a program found here"
+
+
+_PLACEHOLDERS = ("{prompt}", "{prompt_file}", "{session}")
+
+
+def _placeholders(spec: BatchSpec, values: Mapping[str, object]) -> Iterator[tuple[Loc, str]]:
+    """They are filled in where they are an item of their own."""
+    own = values.get("agents")
+    for name, agent in spec.agents.items():
+        if not isinstance(own, dict) or name not in own:
+            continue
+        for item in agent.command[1:]:
+            held = next((one for one in _PLACEHOLDERS if one in item and one != item), None)
+            if held is not None:
+                words = f"{held} inside of {shown(item)!r} stays as it is: make it an item alone"
+                yield ("agents", name, "command"), words
 
 
 def _folders(spec: BatchSpec) -> Iterator[tuple[Loc, str]]:

@@ -123,6 +123,11 @@ def look_at_configuration(paths: DeckPaths) -> Iterator[Finding]:
 def look_at_agents(agents: Iterable[Agent], environment: Mapping[str, str]) -> Iterator[Finding]:
     """Whether each agent's program is there and may be executed, and its keys are set."""
     for agent in agents:
+        if agent.api_key_env and not environment.get(agent.api_key_env, "").strip():
+            words = f"{agent.name}: the variable {agent.api_key_env} is not set here"
+            yield problem("agents", words)
+        elif agent.kind is AgentKind.OPENAI:
+            yield fine("agents", f"{agent.name}: {agent.base_url} is asked when it is needed")
         if agent.kind not in (AgentKind.COMMAND, AgentKind.ACP) or not agent.command:
             continue
         path = {"PATH": agent.env.get("PATH", environment.get("PATH", os.defpath))}

@@ -13,6 +13,7 @@ from batchdeck.core.doctor.finding import Finding, fine, problem, remark
 from batchdeck.core.errors import BatchdeckError
 from batchdeck.core.paths import DeckPaths
 from batchdeck.core.trackers.dialects import Dialect, dialect_for
+from batchdeck.core.trackers.tokens import token_in
 
 SECONDS = 5.0
 _PROXIES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY")
@@ -33,9 +34,10 @@ def look_at_tracker(
         return
     dialect = dialect_for(config["kind"], config.get("base_url"))
     variable = config.get("token_env")
-    token = environment.get(variable or "") or None
+    token = token_in(environment, variable)
     if variable and not token:
-        yield problem("tracker", f"{dialect.name}: the variable {variable} is not set here")
+        has = "holds no token" if environment.get(variable, "").strip() else "is not set here"
+        yield problem("tracker", f"{dialect.name}: the variable {variable} {has}")
         return
     yield from _proxies(environment)
     if not token:

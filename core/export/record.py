@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, fields
 from itertools import groupby
 from typing import Any
@@ -14,7 +14,10 @@ from batchdeck.core.text import clean_text
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A task of a batch and its latest turn; numbers nobody knows are None."""
+    """A task of a batch: its latest turn, and what all its turns took.
+
+    Numbers nobody knows are None.
+    """
 
     batch: str
     task: str
@@ -28,6 +31,7 @@ class Record:
     started_ms: int | None
     ended_ms: int | None
     seconds: float | None
+    """For which its agents worked, as tokens and cost: all turns and attempts of it."""
     exit_code: int | None
     error: str | None
     tokens_in: int | None
@@ -52,9 +56,6 @@ _QUERY = """
 SELECT tasks.id, tasks.batch, tasks.key, tasks.title, tasks.status, tasks.agent, tasks.turn,
     turn.state_word, turn.attempts, turn.queued_ms, turn.started_ms, turn.ended_ms,
     turn.exit_code, tasks.error,
-    (SELECT sum(tokens_in) FROM attempts WHERE attempts.turn = tasks.turn) AS tokens_in,
-    (SELECT sum(tokens_out) FROM attempts WHERE attempts.turn = tasks.turn) AS tokens_out,
-    (SELECT sum(cost) FROM attempts WHERE attempts.turn = tasks.turn) AS cost,
     (SELECT text FROM messages WHERE messages.turn = tasks.turn AND role = 'agent'
         ORDER BY messages.id DESC LIMIT 1) AS output,
     tasks.item_index, tasks.item
@@ -85,6 +86,21 @@ def _attempts(
         yield int(task), tuple(rows)
 
 
+def _sum(attempts: Iterable[dict[str, Any]], what: str) -> Any:
+    """Of those that are known."""
+    known = [attempt[what] for attempt in attempts if attempt[what] is not None]
+    return sum(known) if known else None
+
+
+def _seconds(attempts: Iterable[dict[str, Any]]) -> float | None:
+    took = [
+        attempt["ended_ms"] - attempt["started_ms"]
+        for attempt in attempts
+        if attempt["started_ms"] is not None and attempt["ended_ms"] is not None
+    ]
+    return sum(took) / 1000 if took else None
+
+
 def records(raw: sqlite3.Connection, batch: str | None = None) -> Iterator[Record]:
     """Every task's result, batch by batch, in batch order; of one batch where one is named."""
     attempts = _attempts(raw, batch)
@@ -94,9 +110,6 @@ def records(raw: sqlite3.Connection, batch: str | None = None) -> Iterator[Recor
         if row["id"] == with_attempts:
             own = history
             with_attempts, history = next(attempts, (None, ()))
-        took = None
-        if row["started_ms"] is not None and row["ended_ms"] is not None:
-            took = (row["ended_ms"] - row["started_ms"]) / 1000
         yield Record(
             batch=row["batch"],
             task=row["key"],
@@ -109,12 +122,12 @@ def records(raw: sqlite3.Connection, batch: str | None = None) -> Iterator[Recor
             queued_ms=row["queued_ms"],
             started_ms=row["started_ms"],
             ended_ms=row["ended_ms"],
-            seconds=took,
+            seconds=_seconds(own),
             exit_code=row["exit_code"],
             error=row["error"],
-            tokens_in=row["tokens_in"],
-            tokens_out=row["tokens_out"],
-            cost=row["cost"],
+            tokens_in=_sum(own, "tokens_in"),
+            tokens_out=_sum(own, "tokens_out"),
+            cost=_sum(own, "cost"),
             output=None if row["output"] is None else clean_text(row["output"]),
             index=row["item_index"],
             item=row["item"],

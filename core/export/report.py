@@ -82,7 +82,7 @@ def _timeline(history: History) -> Iterator[str]:
     last = max(end for _, end, _ in history.runs)
     length = max(1, last - first)
     steps = _running(history.runs)
-    limits = [(max(first, at), value) for at, value in history.limits]
+    limits = [(max(first, at), value) for at, value in history.limits if at <= last]
     top = max([count for _, count in steps] + [value for _, value in limits] + [1])
     yield "<h2>Turns at once</h2>"
     yield f"<svg viewBox='0 0 {_WIDTH} {_HEIGHT}' role='img' aria-label='turns at once over time'>"

@@ -5,12 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from batchdeck.core.export.record import COLUMNS, Record
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]|[\t\r]")
+"""How a cell begins that a spreadsheet computes; blanks before it are passed over."""
 
 
 def as_jsonl(records: Iterable[Record]) -> Iterator[str]:
@@ -28,7 +30,7 @@ def as_csv(records: Iterable[Record]) -> Iterator[str]:
 
 
 def _cell(value: Any) -> Any:
-    if isinstance(value, str) and value.startswith(_FORMULA):
+    if isinstance(value, str) and _FORMULA.match(value):
         return f"'{value}"
     return "" if value is None else value
 

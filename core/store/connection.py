@@ -117,7 +117,11 @@ async def open_reader(path: Path) -> Connection:
     """A connection that cannot write, and never checkpoints."""
     raw = await _connect(f"{path.as_uri()}?mode=ro", uri=True)
     connection = Connection(raw)
-    await connection.run(_prepare_reader)
+    try:
+        await connection.run(_prepare_reader)
+    except BaseException:
+        await connection.close()
+        raise
     return connection
 
 

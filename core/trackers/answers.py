@@ -10,7 +10,8 @@ from typing import Any
 
 from batchdeck.core.text import clean_line
 
-LONGEST_WAIT = 3_600.0
+LONGEST_WAIT = 86_400.0
+"""What asks for more is no reason to give an issue up for good."""
 SHORT_WAIT = 60.0
 """What a tracker is spared for that refuses without saying for how long (docs.github.com)."""
 REJECTED_WAIT = 300.0

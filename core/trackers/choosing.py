@@ -8,6 +8,7 @@ from typing import Any
 from batchdeck.core.clock import Clock
 from batchdeck.core.model.issue import IssueFact, IssueRef, TrackerStanding
 from batchdeck.core.trackers.dialects import Dialect, dialect_for
+from batchdeck.core.trackers.tokens import token_in
 from batchdeck.core.trackers.tracker import IssueTracker, Seen
 
 PUBLIC = dialect_for("github", None)
@@ -60,7 +61,7 @@ class Trackers:
         if host in self._opened:
             return self._opened[host]
         if host == self._own.host:
-            token = self._environment.get(self._token_env or "") or None
+            token = token_in(self._environment, self._token_env)
             self._opened[host] = self._open_one(self._own, token, self._token_env)
         elif host == PUBLIC.host:
             self._opened[host] = self._open_one(PUBLIC, None, None)

@@ -97,7 +97,8 @@ class Forge:
         wanted = set(wanted)
         errors: list[str] = []
         if not self._may_ask:
-            errors.append(f"the variable {self._token_env} is not set, so no issue is followed")
+            words = f"the variable {self._token_env} is not set, or holds no token"
+            errors.append(f"{words}, so no issue is followed")
         elif self._is_time(wanted, at_once):
             await self._ask(wanted, at_once, errors)
         if not errors and self._sparing.left(self._clock.monotonic()):

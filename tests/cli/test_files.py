@@ -132,6 +132,18 @@ def test_a_folder_instead_of_a_file_is_refused_in_words(invoke: Invoke, space: W
     assert "batches" in invoke("check", "batches", code=2).err
 
 
+def test_a_placeholder_that_will_not_be_filled_in_is_a_warning(
+    invoke: Invoke, space: Workspace
+) -> None:
+    command = ["sh", "-c", "true", "--file={prompt_file}", "{prompt_file}"]
+    file = space.batch(
+        agents={"coder": {"kind": "command", "command": command}},
+        tasks=[{"id": "T1", "agent": "coder", "prompt": "x"}],
+    )
+    (_, warning) = invoke("check", file, code=0).out.splitlines()
+    assert "{prompt_file} inside of '--file={prompt_file}' stays as it is" in warning
+
+
 def test_what_this_machine_lacks_is_a_warning_with_its_place_and_no_fault(
     invoke: Invoke, space: Workspace
 ) -> None:

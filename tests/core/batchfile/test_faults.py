@@ -162,6 +162,22 @@ AGENTS = [
         "{kind: openai, model: m, base_url: 'ftp://x'}",
         "3:41: agents.a.base_url: 'ftp://x' is no address",
     ),
+    (
+        "{kind: openai, model: m, base_url: 'http://[::1'}",
+        "3:41: agents.a.base_url: 'http://[::1' is no address",
+    ),
+    (
+        "{kind: openai, model: m, base_url: 'http://x:99999/v1'}",
+        "3:41: agents.a.base_url: 'http://x:99999/v1' is no address",
+    ),
+    (
+        "{kind: openai, model: m, base_url: 'http://bob:hunter2@x/v1'}",
+        "3:41: agents.a.base_url: an address with a name or password in it is shown",
+    ),
+    (
+        "{kind: openai, model: m, api_key_env: K, base_url: 'http://models.example/v1'}",
+        "3:57: agents.a.base_url: a key is sent over https:// alone",
+    ),
     ("{kind: demo, env: {PORT: 8080}}", "3:31: agents.a.env.PORT: expected text, and 8080"),
     ('{kind: demo, env: {A: "b\\0c"}}', "3:28: agents.a.env.A: expected text without NUL"),
     ("{kind: demo, env: {BATCHDECK_X: x}}", "3:25: agents.a.env.BATCHDECK_X: BATCHDECK_X is"),

@@ -277,6 +277,32 @@ def test_a_token_that_is_not_set_is_a_problem_and_asks_nobody(
         assert server.asked == []
 
 
+def test_a_token_that_no_header_can_carry_is_a_problem_in_words(
+    space: Workspace, invoke: Invoke
+) -> None:
+    with tracker_server() as server:
+        configured(space, server)
+        space.environment["TRACKER_TOKEN"] = "tök\u2026n"
+        (words,) = problems(invoke, code=1)
+        assert "the variable TRACKER_TOKEN holds no token" in words
+        assert server.asked == []
+        space.environment["TRACKER_TOKEN"] = " a-token\n"
+        invoke("doctor")
+        (asked,) = server.asked
+        assert asked.headers["authorization"] == "Bearer a-token"
+
+
+def test_a_key_that_an_agent_needs_and_that_is_not_set_is_a_problem(
+    ran: Workspace, invoke: Invoke
+) -> None:
+    chat = "{kind: openai, model: m, base_url: 'https://models.example', api_key_env: CHAT_KEY}"
+    (ran.deck / "config.yaml").write_text(f"agents: {{writer: {chat}}}\n")
+    (words,) = problems(invoke, code=1)
+    assert words == "agents: writer: the variable CHAT_KEY is not set here"
+    ran.environment["CHAT_KEY"] = "k"
+    assert problems(invoke, code=0) == []
+
+
 def test_a_known_program_says_its_version_and_no_other_is_run(space: Workspace) -> None:
     folder = space.folder / "bin"
     folder.mkdir()

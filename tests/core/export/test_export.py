@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import sqlite3
 from html.parser import HTMLParser
 from pathlib import Path
@@ -13,7 +14,9 @@ import pytest
 
 from batchdeck.core.commands import RetryTask, StopTurn
 from batchdeck.core.deck.looking import look
-from batchdeck.core.export.record import COLUMNS
+from batchdeck.core.export.record import COLUMNS, History
+from batchdeck.core.export.report import _timeline
+from batchdeck.core.export.tables import _cell
 from batchdeck.core.model.spec import TaskSpec
 from batchdeck.core.model.turn import TurnState
 from batchdeck.core.paths import DeckPaths
@@ -57,6 +60,7 @@ async def test_every_attempt_of_a_task_is_there_its_earlier_turns_included(tmp_p
         await here.end(again.turn, tokens_in=7, tokens_out=3)
         with look(DeckPaths(tmp_path / ".batchdeck")) as found:
             lines = [json.loads(line) for line in "".join(found.export("jsonl", "b")).splitlines()]
+    assert (lines[0]["tokens_in"], lines[0]["tokens_out"], lines[0]["cost"]) == (12, 5, 0.25)
     first, second = lines[0]["history"]
     assert (first["turn"], first["trigger"], first["error"]) == ("1", "task", "no")
     assert (first["tokens_in"], first["cost"], first["end"]) == (5, 0.25, "exited")
@@ -70,6 +74,19 @@ async def test_a_table_runs_nothing_in_a_spreadsheet(tmp_path: Path) -> None:
     assert len(rows) == 3
     assert not any(value.startswith(("=", "+", "-", "@")) for row in rows for value in row.values())
     assert rows[0]["title"].startswith("'=cmd")
+
+
+@pytest.mark.parametrize("text", ["\n=1+1", " @x", "\t-1", "＝1+1", "\r+1"])
+def test_a_formula_is_known_behind_blanks_and_in_wide_signs(text: str) -> None:
+    assert _cell(text) == f"'{text}"
+    assert _cell(f"x{text}") == f"x{text}"
+
+
+def test_a_limit_that_was_changed_after_the_last_end_is_not_drawn() -> None:
+    drawn = "".join(_timeline(History(((0, 100, "a"),), ((0, 2), (500, 3)))))
+    assert "at most 2 at once" in drawn
+    points = [float(x) for x in re.findall(r"[MH](\d+(?:\.\d+)?)", drawn)]
+    assert max(points) <= 960
 
 
 class _Page(HTMLParser):
