@@ -54,6 +54,16 @@ async def test_an_agent_is_changed_and_what_the_form_does_not_show_stays() -> No
         await until_gone(pilot, "enter save")
 
 
+async def test_the_limit_in_the_form_is_the_one_in_force() -> None:
+    deck = StubDeck(
+        view_of([], [], [agent("coder", parallelism_limit=2)], limits={"agent:coder": 7})
+    )
+    async with shown(deck, settings=FORM) as (app, pilot):
+        await pilot.press("shift+tab", "E")
+        await until_shown(pilot, "agent coder")
+        assert app.screen.query_one("#limit", Input).value == "7"
+
+
 async def test_an_agent_is_added_from_anywhere() -> None:
     deck = a_deck()
     async with shown(deck, settings=FORM) as (_, pilot):

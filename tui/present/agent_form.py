@@ -7,17 +7,23 @@ from collections.abc import Mapping
 from typing import Any
 
 from batchdeck.core.model.agent import Agent, AgentKind
+from batchdeck.core.model.limit import agent_limit
+from batchdeck.core.view import DeckView
 
 FIELDS = ("name", "kind", "command", "address", "model", "limit", "folder")
 """In their order on the screen."""
 _COMMAND = (AgentKind.COMMAND, AgentKind.ACP)
 
 
-def form_of(agent: Agent | None) -> dict[str, str]:
-    """What the fields say at first; None: of an agent that is to be added."""
+def form_of(agent: Agent | None, view: DeckView) -> dict[str, str]:
+    """What the fields say at first; None: of an agent that is to be added.
+
+    The limit is the one in force, which may have been changed since the agent was defined.
+    """
     if agent is None:
         return {**dict.fromkeys(FIELDS, ""), "kind": AgentKind.COMMAND.value, "limit": "1"}
-    limit = agent.parallelism_limit
+    in_force = view.limits.get(agent_limit(agent.name))
+    limit = agent.parallelism_limit if in_force is None else in_force.value
     return {
         "name": agent.name,
         "kind": agent.kind.value,

@@ -49,7 +49,7 @@ class AgentFormScreen(LiveModal[None]):
         self._agent = agent
 
     def compose(self) -> ComposeResult:
-        at_first = form_of(self._agent)
+        at_first = form_of(self._agent, self.scene.view)
         with Vertical(classes="dialog") as dialog:
             name = "a new agent" if self._agent is None else f"agent {inert(self._agent.name, 40)}"
             dialog.border_title = Content(name)
