@@ -6,7 +6,7 @@ own library keeps requests and answers apart; the process and its pipes are ours
 
 from __future__ import annotations
 
-import subprocess
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from acp.schema import (
 
 from batchdeck.core.agents.acp_permission import answer_to, permission_of
 from batchdeck.core.agents.acp_pipes import Pipes
+from batchdeck.core.agents.acp_process import leave, start_process
 from batchdeck.core.agents.acp_report import Report
 from batchdeck.core.agents.adapter import Assignment, Control, Outcome, StopSign
 from batchdeck.core.agents.command import launch_for
@@ -34,7 +35,7 @@ from batchdeck.core.agents.dialects.dialect import bounded, session_id
 from batchdeck.core.agents.dialects.limits import usage_limit
 from batchdeck.core.agents.output import EventOutput
 from batchdeck.core.agents.pricing import priced
-from batchdeck.core.executors.executor import Executor, Launch
+from batchdeck.core.executors.executor import Executor
 from batchdeck.core.model.permission import Decision, Permission
 from batchdeck.core.model.turn import AttemptEnd, TurnState
 from batchdeck.core.text import clean_text, one_line
@@ -62,7 +63,7 @@ class AcpAgent:
             return _stopped("stopped before its start")
         try:
             launch = await anyio.to_thread.run_sync(launch_for, assignment)
-            process = await _start(launch)
+            process = await start_process(launch)
         except CannotStart as reason:
             return Outcome(TurnState.FAILED, error=reason.words, surroundings=reason.surroundings)
         except OSError as error:
@@ -76,11 +77,8 @@ class AcpAgent:
             outcome = await talk.to_the_end(self._handshake_seconds)
             return priced(outcome, assignment.agent)
         finally:
-            with anyio.CancelScope(shield=True):
-                if talk is not None:
-                    await talk.close()
-                await self._executor.sweep(assignment.attempt)
-                await process.aclose()
+            sweep = partial(self._executor.sweep, assignment.attempt)
+            await leave(process, sweep, *(() if talk is None else (talk.close,)))
 
     async def adopt(self, assignment: Assignment, control: Control) -> Outcome:
         """Its process lost its pipes with its supervisor; what is left of it is ended."""
@@ -102,18 +100,6 @@ class AcpAgent:
 
     async def close(self) -> None:
         """Nothing is kept open between attempts."""
-
-
-async def _start(launch: Launch) -> anyio.abc.Process:
-    return await anyio.open_process(
-        list(launch.argv),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        cwd=launch.folder,
-        env=dict(launch.environment),
-        start_new_session=True,
-    )
 
 
 class _Client:
@@ -189,8 +175,10 @@ class _Talk:
 
     async def close(self) -> None:
         """Ends the connection; the process sees its standard input end."""
-        await self._connection.close()
-        self._report.output.close()
+        try:
+            await self._connection.close()
+        finally:
+            self._report.output.close()
 
     async def to_the_end(self, handshake_seconds: float) -> Outcome:
         """Has the prompt answered, within the agent's time limit and until it is to stop."""

@@ -60,6 +60,54 @@ def signal_marked(attempt: str, number: int) -> set[int]:
     return {pid for pid in _candidates() if _signal_if_marked(pid, attempt, number)}
 
 
+class OwnSession:
+    """A session that we began: its processes, and those that were ever seen below its leader.
+
+    Without /proc or pidfd (macOS) it is the leader's group.
+    """
+
+    def __init__(self, leader: int) -> None:
+        self._leader = leader
+        self._seen: dict[int, int] = {}
+        """By process id, when it started, so that it is known when its parent has ended."""
+
+    def signal(self, number: int) -> set[int]:
+        """Signals all of them (0: none); the ids of those that are alive, signalled or not."""
+        if not HAVE_PIDFD or not os.path.isdir("/proc/self"):
+            return _signal_group(self._leader, number)
+        below = process_tree.descendants(self._leader)
+        return {pid for pid in _candidates() if self._signal_own(pid, below.get(pid), number)}
+
+    def _signal_own(self, pid: int, parent: int | None, number: int) -> bool:
+        descriptor = _open(pid)
+        if descriptor is None:
+            return False
+        try:
+            # read with the descriptor bound: a number may have been given away meanwhile
+            fields = process_tree.process_fields(pid)
+            if not fields or fields[0] in (b"Z", b"X"):
+                return False
+            ticks = int(fields[19])
+            is_below = parent is not None and int(fields[1]) == parent
+            if int(fields[3]) != self._leader and not is_below and self._seen.get(pid) != ticks:
+                return False
+            self._seen[pid] = ticks
+            _send(descriptor, number)
+            return True
+        finally:
+            os.close(descriptor)
+
+
+def _signal_group(leader: int, number: int) -> set[int]:
+    try:
+        os.killpg(leader, number)
+    except ProcessLookupError:
+        return set()
+    except PermissionError:
+        return {leader}
+    return {leader}
+
+
 def marks() -> Counter[str]:
     """How many processes carry the mark of each attempt. None without /proc (macOS)."""
     found: Counter[str] = Counter()

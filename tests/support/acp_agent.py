@@ -156,3 +156,5 @@ if __name__ == "__main__":
         if os.fork() == 0:
             signal.pause()
     asyncio.run(run_agent(ScriptedAgent()))
+    while "outlives" in sys.argv:  # the end of its standard input
+        signal.pause()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,11 @@ import anyio
 import pytest
 
 from batchdeck.core.agents.acp import AcpAgent
+from batchdeck.core.agents.acp_process import LEAVE_SECONDS
 from batchdeck.core.agents.adapter import Assignment, Control, Outcome
 from batchdeck.core.executors.local import LocalExecutor
-from batchdeck.core.executors.processes import marks
+from batchdeck.core.executors.process_tree import process_fields
+from batchdeck.core.executors.processes import OwnSession, marks
 from batchdeck.core.model.agent import Agent, AgentKind
 from batchdeck.core.model.turn import AttemptEnd, TurnState
 from batchdeck.core.telling.transcript import teller_of, told_lines
@@ -142,9 +145,11 @@ async def test_a_missing_program_holds_its_agent(tmp_path: Path) -> None:
 
 
 @asynccontextmanager
-async def at_work(asked: Assignment) -> AsyncIterator[tuple[Control, list[Outcome]]]:
+async def at_work(
+    asked: Assignment, started: Callable[[int | None], None] = lambda process: None
+) -> AsyncIterator[tuple[Control, list[Outcome]]]:
     """An attempt that has said something, and is to be stopped by the test."""
-    control, ended = Control(started=lambda process: None), []
+    control, ended = Control(started), []
 
     async def work() -> None:
         ended.append(await AcpAgent(LocalExecutor()).run(asked, control))
@@ -171,6 +176,47 @@ async def test_one_that_hears_no_cancel_is_ended_with_all_its_processes(tmp_path
         control.stop.set()
     assert ended[0].state is TurnState.CANCELLED
     assert asked.attempt not in marks()
+
+
+WITHOUT_MARK = {
+    "it obeys": ("outlives",),
+    "it obeys nothing": ("outlives", "stubborn"),
+}
+
+
+@pytest.mark.parametrize("words", WITHOUT_MARK.values(), ids=WITHOUT_MARK)
+async def test_one_that_shows_no_mark_and_outlives_its_input_is_ended_all_the_same(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    clean = ("env", "-i", f"PATH={os.environ['PATH']}", sys.executable, str(AGENT), *words)
+    asked = assignment(tmp_path, "say busy\nwait", command=clean)
+    began: list[int | None] = []
+    async with at_work(asked, began.append) as (control, ended):
+        control.stop.set()
+        with anyio.move_on_after(2 * LEAVE_SECONDS):
+            while not ended:
+                await anyio.sleep(0.02)
+        in_time = bool(ended)
+        for left in OwnSession(began[0] or 0).signal(signal.SIGKILL):
+            assert not in_time, f"process {left} is left"
+    assert in_time
+    assert ended[0].state is TurnState.CANCELLED
+
+
+async def test_a_child_without_a_mark_in_a_session_of_its_own_ends_with_its_agent(
+    tmp_path: Path,
+) -> None:
+    noted = tmp_path / "child"
+    child = f"trap '' TERM; echo $$ > {noted}; exec sleep 600"
+    script = 'setsid env -i sh -c "$0" & exec "$@"'
+    command = ("sh", "-c", script, child, sys.executable, str(AGENT))
+    asked = assignment(tmp_path, "say busy\nwait", command=command)
+    async with at_work(asked) as (control, _ended):
+        while not (noted.exists() and noted.read_text().strip()):
+            await anyio.sleep(0.02)
+        control.stop.set()
+    fields = process_fields(int(noted.read_text()))
+    assert fields is None or fields[0] == b"Z"
 
 
 async def test_a_time_limit_ends_it(tmp_path: Path) -> None:
