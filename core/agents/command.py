@@ -96,16 +96,32 @@ class CommandAgent:
         return replace(outcome, leftovers=outcome.leftovers + left)
 
     async def _stop_what_lingers(self, assignment: Assignment, reading: Reading) -> None:
-        """Ends a program that has said its last word and stays."""
+        """Ends a program that has said its last word, and then nothing more, and stays.
+
+        Whatever it says meanwhile shows that it has gone on: it is waited for anew.
+        """
         if assignment.agent.output in WITHOUT_FINAL_EVENT:
             return
-        while not reading.dialect.final:
-            await anyio.sleep(_LOOK_FOR_FINAL)
+        linger = assignment.agent.linger_seconds
+        silent_since: float | None = None
+        while True:
+            await anyio.sleep(
+                _LOOK_FOR_FINAL if silent_since is None else min(linger, _LOOK_FOR_FINAL)
+            )
+            read_before = reading.read_bytes
             try:
                 await anyio.to_thread.run_sync(reading.go_on)
             except Exception:  # noqa: BLE001 - what cannot be read now does not end the agent
                 _log.exception("the output of attempt %s could not be read", assignment.attempt)
-        await anyio.sleep(assignment.agent.linger_seconds)
+                silent_since = None
+                continue
+            now = anyio.current_time()
+            if not reading.dialect.final:
+                silent_since = None
+            elif silent_since is None or reading.read_bytes != read_before:
+                silent_since = now
+            elif now - silent_since >= linger:
+                break
         await stop(self.executor, assignment.run)
 
 

@@ -22,6 +22,8 @@ from batchdeck.core.executors.executor import (
 from batchdeck.core.model.turn import AttemptEnd, TurnState
 from batchdeck.core.text import clean_line, decode, one_line
 
+_ENDED_BY_OTHERS = "lost: its runner was told to end, and not by a person's stop"
+"""As a machine does that shuts down."""
 NOT_A_PROGRAM = frozenset({126, 127})
 """Exit codes of shells and wrappers whose program is missing or may not be executed."""
 
@@ -50,7 +52,7 @@ class Settling:
         if record.spawn_failure is not None:
             return self._not_started(record.spawn_failure)
         if record.code is None:
-            return _stopped(None, "")
+            return _stopped() if self.stop_asked else self._fenced()
         if record.end is AttemptEnd.EXITED:
             return self._exited(record.code)
         so_far = self.reading.outcome(record.code)
@@ -58,13 +60,12 @@ class Settling:
             return self._exited(0)  # it had said its last word, and was ended because it stayed
         if record.end is AttemptEnd.TIMED_OUT:
             return self._timed_out(so_far)
-        used = priced(so_far, self.assignment.agent)
-        return replace(
-            _stopped(record.code, so_far.text, so_far.session),
-            tokens_in=used.tokens_in,
-            tokens_out=used.tokens_out,
-            cost=used.cost,
-        )
+        ended = replace(priced(so_far, self.assignment.agent), question=None, limited=None)
+        if not self.stop_asked:
+            return replace(
+                ended, state=TurnState.LOST, end=AttemptEnd.INTERRUPTED, error=_ENDED_BY_OTHERS
+            )
+        return replace(ended, state=TurnState.CANCELLED, end=AttemptEnd.STOPPED, error="stopped")
 
     def _exited(self, code: int) -> Outcome:
         outcome = priced(self.reading.outcome(code), self.assignment.agent)
@@ -127,11 +128,15 @@ class Settling:
 
     def _never(self, fenced: bool) -> Outcome:
         if self.stop_asked:
-            return _stopped(None, "")
+            return _stopped()
         if fenced:
-            return Outcome(TurnState.QUEUED, AttemptEnd.FENCED, error="fenced before its start")
+            return self._fenced()
         words = f"its runner could not work: {self._runner_log() or 'it left no word'}"
         return Outcome(TurnState.FAILED, error=words, surroundings="agent")
+
+    @staticmethod
+    def _fenced() -> Outcome:
+        return Outcome(TurnState.QUEUED, AttemptEnd.FENCED, error="fenced before its start")
 
     def _runner_log(self) -> str:
         try:
@@ -141,12 +146,5 @@ class Settling:
         return one_line(decode(log[-400:]).strip().rpartition("\n")[2])
 
 
-def _stopped(code: int | None, text: str, session: str | None = None) -> Outcome:
-    return Outcome(
-        TurnState.CANCELLED,
-        AttemptEnd.STOPPED,
-        exit_code=code,
-        text=text,
-        error="stopped",
-        session=session,
-    )
+def _stopped() -> Outcome:
+    return Outcome(TurnState.CANCELLED, AttemptEnd.STOPPED, error="stopped")

@@ -42,7 +42,8 @@ class Reading:
         """
         self.dialect = DIALECTS[agent.output](agent)
         self._output = output
-        self._offset = 0
+        self.read_bytes = 0
+        """How far it has been read, over the holes."""
         self._splitter = LineSplitter(LINE_CAP)
 
     def go_on(self) -> None:
@@ -53,12 +54,12 @@ class Reading:
         try:
             with open(self._output, "rb") as file:
                 while True:
-                    begin, piece = read_piece(file.fileno(), self._offset, _AT_ONCE)
+                    begin, piece = read_piece(file.fileno(), self.read_bytes, _AT_ONCE)
                     if not piece:
                         return
-                    if begin > self._offset:
+                    if begin > self.read_bytes:
                         self._take(self._splitter.feed(b"\n"))  # what a hole cuts is no one line
-                    self._offset = begin + len(piece)
+                    self.read_bytes = begin + len(piece)
                     self._take(self._splitter.feed(piece))
         except FileNotFoundError:
             return

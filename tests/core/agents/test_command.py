@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import shutil
+import signal
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -508,6 +509,49 @@ async def test_a_program_that_stays_after_its_last_word_is_ended_and_has_succeed
 
     assert (outcome.state, outcome.text, outcome.session) == (TurnState.SUCCEEDED, "fine", "s")
     assert left(given.attempt) == []
+
+
+GOES_ON = """
+import json, sys, time
+def say(**event): print(json.dumps(event), flush=True)
+say(type="result", subtype="success", is_error=False, result="first")
+for number in range(12):
+    time.sleep(0.25)
+    say(type=sys.argv[1], message={"content": [{"type": "text", "text": "going on"}]})
+say(type="result", subtype="success", is_error=False, result="second")
+"""
+
+
+@pytest.mark.parametrize("event", ["assistant", "system"])
+async def test_a_program_that_goes_on_after_a_last_word_is_left_to_its_end(
+    tmp_path: Path, event: str
+) -> None:
+    command = (sys.executable, "-I", "-c", GOES_ON, event)
+    agent = command_agent(command, output="claude-stream-json", linger_seconds=1.0)
+    outcome = await outcome_of(assignment(tmp_path, agent))
+    assert (outcome.state, outcome.end) == (TurnState.SUCCEEDED, AttemptEnd.EXITED)
+    assert outcome.text == "second"
+
+
+async def test_what_others_ended_was_stopped_by_nobody_and_is_lost(tmp_path: Path) -> None:
+    """As where the machine shuts down: TERM comes to the runner from elsewhere."""
+    executor = LocalExecutor()
+    agent = CommandAgent(executor)
+    ready = tmp_path / "ready"
+    given = assignment(tmp_path, command_agent(), f"say=begun touch={ready} sleep=600")
+    outcomes = []
+
+    async def run() -> None:
+        outcomes.append(await agent.run(given, control()))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(run)
+        await anyio.to_thread.run_sync(until, ready.exists)
+        started = json.loads((given.run / "started.json").read_text())
+        os.kill(started["runner"], signal.SIGTERM)
+    [outcome] = outcomes
+    assert (outcome.state, outcome.end) == (TurnState.LOST, AttemptEnd.INTERRUPTED)
+    assert outcome.text == "begun"
 
 
 async def test_tokens_have_a_price(tmp_path: Path) -> None:
