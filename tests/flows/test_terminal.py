@@ -201,7 +201,7 @@ def test_stop_all_ends_what_runs_before_it_leaves(space: Workspace, terminal: Op
     shown.until_shown("Stop all")
     shown.press("s")
     shown.until_shown("Stop all 1 running turn?")
-    shown.press("s")
+    shown.press("y")
     shown.leave()
     assert shown.is_restored()
     assert not Path(f"/proc/{pid}").exists()

@@ -11,7 +11,8 @@ from batchdeck.core.commands import AnswerAsk, Command, PutHold, Receipt, Releas
 from batchdeck.core.model.agent import Agent
 from batchdeck.core.model.ask import Ask
 from batchdeck.core.model.permission import Decision
-from batchdeck.tui.screens import live
+from batchdeck.tui.leaving import How, Leave
+from batchdeck.tui.screens import confirm, live
 from batchdeck.tui.screens.answer import AnswerScreen
 from batchdeck.tui.screens.edit import EditScreen
 from batchdeck.tui.screens.leave import LeaveScreen
@@ -95,7 +96,20 @@ async def test_a_permission_is_given_by_nothing_but_a_choice() -> None:
         assert command.answer == "deny"
 
 
-async def test_a_key_that_repeats_does_not_pass_a_second_question() -> None:
+async def test_the_key_that_asked_answers_yes_when_it_is_pressed_once_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(confirm, "_REPEAT_SECONDS", 0.0)
+    deck = StubDeck(busy_view())
+    async with shown(deck) as (app, pilot):
+        await pilot.press("q", "s", "s")
+        await until(pilot, lambda: app.return_value == Leave(How.STOP_ALL))
+
+
+async def test_a_key_that_repeats_does_not_pass_a_second_question(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(confirm, "_REPEAT_SECONDS", 600.0)
     deck = StubDeck(busy_view())
     async with shown(deck) as (app, pilot):
         await pilot.press("q", "s", "s", "s")

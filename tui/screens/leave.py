@@ -78,7 +78,7 @@ class LeaveScreen(LiveModal[How | None]):
         elif choice == "stop_all":
             running = self.scene.view.running
             self.deck_app.open(
-                ConfirmScreen(f"Stop all {counted(running, 'running turn')}?", "", "Stop all"),
+                ConfirmScreen(f"Stop all {counted(running, 'running turn')}?", "", "Stop all", "s"),
                 self._stop_if_sure,
             )
         else:
