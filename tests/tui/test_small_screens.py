@@ -6,12 +6,14 @@ from dataclasses import replace
 
 import pytest
 from textual.app import App
+from textual.widgets import Static
 
 from batchdeck.core.model.ask import Ask
 from batchdeck.core.model.event import Event
 from batchdeck.core.model.foreach import Foreach, Step
 from batchdeck.core.model.issue import TrackerStanding
 from batchdeck.core.model.limit import GLOBAL
+from batchdeck.core.model.permission import Allowance
 from batchdeck.core.model.task import Status
 from batchdeck.core.model.turn import Trigger, TurnState
 from batchdeck.core.view import ItemsStanding, Pulse
@@ -224,3 +226,17 @@ async def test_all_that_a_tracker_says_and_all_of_an_event_can_be_read(
         assert says in " ".join(screen_text(app).split())
         await pilot.press("k")
         await until(pilot, lambda: error in " ".join(screen_text(app).split()))
+
+
+@SMALL
+async def test_all_that_an_agent_may_always_do_can_be_read(size: tuple[int, int]) -> None:
+    covers = (
+        "run commands that begin with git -C /data/project/documentation commit --message and so on"
+    )
+    kept = Allowance(3, "coder", "s", covers, "op", NOW_MS - 90_000)
+    async with shown(StubDeck(busy_view(allowances={3: kept})), size) as (app, pilot):
+        await pilot.press("P")
+        await until_shown(pilot, "1 min ago")
+        place = app.screen.query_one("#whole", Static)
+        await until(pilot, lambda: " ".join(str(place.content).split()) == covers)
+        assert "x take it back" in screen_text(app)
