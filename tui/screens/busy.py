@@ -189,7 +189,7 @@ class BusyScreen(LiveModal[Receipt | str | None]):
             if sure:
                 self._replace(turn_id)
 
-        app.open(ConfirmScreen(f"Stop {name}?", "Your message goes next.", "Stop it"), then)
+        app.open(ConfirmScreen(f"Stop {name}?", "Your message goes next.", "Stop it", "r"), then)
 
     def _replace(self, turn_id: int) -> None:
         """In one step: nobody else gets the slot of what is stopped."""

@@ -17,7 +17,6 @@ from batchdeck.tui.screens.live import LiveModal
 from batchdeck.tui.widgets.choice import Choice
 from batchdeck.tui.widgets.choice_row import ChoiceRow
 
-
 _REPEAT_SECONDS = 0.7
 """A key that comes sooner after the one before may be the same press."""
 
