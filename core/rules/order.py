@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from batchdeck.core.model.line import lines_of
 from batchdeck.core.model.turn import Turn, TurnState
@@ -40,25 +40,45 @@ def key_of(turn: Turn, behind: Mapping[int, ServiceKey]) -> ServiceKey:
     return behind.get(turn.id, turn.service_key)
 
 
-def keys_behind(view: DeckView) -> dict[int, ServiceKey]:
+def keys_behind(view: DeckView, uneven: Collection[str] | None = None) -> dict[int, ServiceKey]:
     """Keys of the queued turns that go later than their priority says.
 
     A line is served in the order received, so priority acts by its head: whatever its own is, a
     turn comes after those of its lines that were received before it.
+
+    Args:
+        uneven: What `uneven_lines` says of all lines, where somebody knows it already.
     """
-    members = {turn for line in view.in_order.values() for turn in line}
-    turns = [turn for turn in map(view.turns.__getitem__, members) if _is_queued(turn)]
-    if len({turn.priority for turn in turns}) < 2:
-        return {}
-    turns.sort(key=_received)
-    furthest: dict[str, ServiceKey] = {}
+    lines = set(uneven_lines(view, view.in_order) if uneven is None else uneven)
+    while True:
+        found = _keys_in(view, lines)
+        # whoever stands behind one that goes later goes later too, in its other lines as well
+        others = {line for turn in found for line in lines_of(view.turns[turn])}
+        others = {line for line in others if line in view.in_order} - lines
+        if not others:
+            return found
+        lines |= others
+
+
+def uneven_lines(view: DeckView, lines: Iterable[str]) -> set[str]:
+    """Those whose queued turns are not all of one priority: only there an order can differ."""
+    return {line for line in lines if len({turn.priority for turn in _queued(view, line)}) > 1}
+
+
+def _queued(view: DeckView, line: str) -> Iterator[Turn]:
+    return filter(_is_queued, map(view.turns.__getitem__, view.in_order.get(line, ())))
+
+
+def _keys_in(view: DeckView, lines: Collection[str]) -> dict[int, ServiceKey]:
+    turns = {turn.id: turn for line in lines for turn in _queued(view, line)}
+    furthest: dict[str, ServiceKey] = dict.fromkeys(lines, ())
     found: dict[int, ServiceKey] = {}
-    for turn in turns:
-        lines = [line for line in lines_of(turn) if line in view.in_order]
-        key = _key_after(turn, max(furthest.get(line, ()) for line in lines))
+    for turn in sorted(turns.values(), key=_received):
+        own = [line for line in lines_of(turn) if line in furthest]
+        key = _key_after(turn, max(furthest[line] for line in own))
         if key != turn.service_key:
             found[turn.id] = key
-        furthest.update((line, max(key, furthest.get(line, ()))) for line in lines)
+        furthest.update((line, max(key, furthest[line])) for line in own)
     return found
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from batchdeck.core.model.ask import Ask
-from batchdeck.core.model.line import conversation_line
+from batchdeck.core.model.line import lines_of
 from batchdeck.core.model.task import Status
 from batchdeck.core.model.turn import ENDED, Turn, TurnState
 from batchdeck.core.rules.order import place, service_order
@@ -31,7 +31,12 @@ def moved(view: DeckView, step: tuple[int, TurnState, str, int]) -> DeckView:
     turns = {
         **view.turns,
         turn_id: turn(
-            turn_id, state, agent=agent, priority=priority * 50, conversation=turn_id % 4
+            turn_id,
+            state,
+            agent=agent,
+            priority=priority * 50,
+            conversation=turn_id % 4,
+            target=f"t{turn_id % 3}",
         ),
     }
     status = Status.DONE if state is TurnState.SUCCEEDED else Status.READY
@@ -46,8 +51,8 @@ def in_lines(turns: Mapping[int, Turn]) -> dict[str, tuple[int, ...]]:
     lines: dict[str, tuple[int, ...]] = {}
     for number in sorted(turns):
         if turns[number].state not in ENDED:
-            line = conversation_line(turns[number].conversation)
-            lines[line] = (*lines.get(line, ()), number)
+            for line in lines_of(turns[number]):
+                lines[line] = (*lines.get(line, ()), number)
     return {line: members for line, members in lines.items() if len(members) > 1}
 
 

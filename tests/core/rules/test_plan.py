@@ -100,7 +100,7 @@ def test_a_message_that_is_not_stored_yet_gets_the_place_that_it_will_have() -> 
 
 queued = st.tuples(
     st.sampled_from([0, 0, 5, 50, 100]),
-    st.sampled_from([None, None, "t", "u"]),
+    st.sampled_from([None, None, "t", "u", "v"]),
     st.integers(1, 6),
     st.integers(1, 9),
 )
