@@ -86,6 +86,8 @@ class Send(Command):
     target: str | None = None
     delivery_id: str | None = None
     unauthorised: bool = False
+    held: bool = False
+    """It is queued, and held from the beginning."""
     priority: int | None = None
 
 
@@ -127,6 +129,8 @@ class RetryTask(Command):
     """A new turn for a task that has failed or was stopped; counting starts anew."""
 
     task: str
+    held: bool = False
+    """The turn is held from the beginning; what takes a deletion back puts back what was held."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

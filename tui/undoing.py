@@ -148,7 +148,8 @@ def _send_again(command: StopTurn, view: DeckView, text: str | None) -> Undo | N
         return None  # what ran has had its effect
     task = None if turn.task is None else view.tasks.get(turn.task)
     if task is not None and turn.trigger in DECIDES_TASK:
-        return Undo((RetryTask(task=task.name),), f"{task.key} is queued again, at the end")
+        retry = RetryTask(task=task.name, held=_waits_for_a_word(turn))
+        return Undo((retry,), f"{task.key} is queued again{_held_words(turn)}")
     if not text:
         return None
     again = Send(
@@ -157,5 +158,16 @@ def _send_again(command: StopTurn, view: DeckView, text: str | None) -> Undo | N
         on_busy=OnBusy.QUEUE,
         target=turn.target,
         priority=turn.priority,
+        held=turn.held_by is not None,
+        unauthorised=not turn.authorised,
     )
-    return Undo((again,), f"the message of #{turn.id} is sent again, at the end")
+    words = f"the message of #{turn.id} is sent again, at the end{_held_words(turn)}"
+    return Undo((again,), words)
+
+
+def _waits_for_a_word(turn: Turn) -> bool:
+    return turn.held_by is not None or not turn.authorised
+
+
+def _held_words(turn: Turn) -> str:
+    return ", and held as it was" if _waits_for_a_word(turn) else ""

@@ -235,6 +235,7 @@ def begin_task(
     trigger: Trigger = Trigger.TASK,
     folder: Folder | None = None,
     lane: Status | None = None,
+    held_by: str | None = None,
 ) -> Turn:
     """Queues the turn of a task that has none."""
     latest = None if task.turn is None else work.state.turns.get(task.turn)
@@ -249,6 +250,7 @@ def begin_task(
         lane=task.status if lane is None else lane,
         folder=folder,
         position=None if latest is None else latest.position,
+        held_by=held_by,
     )
     _is_its_latest(work, task, turn)
     return turn

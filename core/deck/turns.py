@@ -112,6 +112,7 @@ def queue_for(
     lane: Status,
     folder: Folder | None,
     position: int | None,
+    held_by: str | None = None,
     text: str | None = None,
 ) -> Turn:
     """Queues a turn of a task as the task is now; the task does not know of it yet."""
@@ -127,6 +128,7 @@ def queue_for(
         target=task.target,
         priority=task.priority,
         position=position,
+        held_by=held_by,
         text=text,
     )
 

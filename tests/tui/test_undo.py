@@ -10,6 +10,7 @@ import pytest
 from batchdeck.core.commands import (
     Command,
     MoveTurn,
+    OnBusy,
     PutHold,
     Receipt,
     ReleaseHold,
@@ -21,7 +22,7 @@ from batchdeck.core.commands import (
 from batchdeck.core.model.hold import Hold
 from batchdeck.core.model.limit import Limit
 from batchdeck.core.model.spec import TaskSpec
-from batchdeck.core.model.turn import Trigger
+from batchdeck.core.model.turn import Trigger, TurnState
 from batchdeck.core.rules.reordering import Where
 from batchdeck.tui.undoing import UndoStack, undo_of
 from tests.support.builders import batch_spec, demo_agent
@@ -115,6 +116,40 @@ def test_a_deleted_message_is_sent_again_and_a_task_queued_again() -> None:
     assert (again.to, again.text, again.priority) == ("c9", "hello", 100)
     assert undo.words == "the message of #9 is sent again, at the end"
     assert isinstance(taken_back(StopTurn(turn=431)), RetryTask)
+
+
+@pytest.mark.anyio
+async def test_what_was_held_is_held_when_its_deletion_is_taken_back(tmp_path: Path) -> None:
+    async with bench(tmp_path) as here:
+        await here.deck.submit(SetLimit(name="global", value=0))
+        tasks = [TaskSpec(f"T{n}", "a") for n in (1, 2)]
+        await here.add(batch_spec("b", tasks, [demo_agent("a", 9)]))
+        await here.deck.submit(PutHold(what="turn:1", by="op"))
+        await here.deck.submit(Send(to="a", text="one", on_busy=OnBusy.QUEUE, held=True))
+        await here.deck.submit(Send(to="a", text="two", unauthorised=True))
+        waiting = {1: "task", 3: "one", 4: "two"}
+        undos = []
+        for number, text in waiting.items():
+            stop = StopTurn(turn=number)
+            undos.append(undo_of(stop, here.view, text))
+            assert (await here.deck.submit(stop)).accepted
+        await here.deck.submit(SetLimit(name="global", value=9))
+        assert here.view.live == (2,)
+        for undo in undos:
+            assert undo is not None
+            assert undo.words.endswith("held as it was")
+            for command in undo.commands:
+                assert (await here.deck.submit(command)).accepted
+        assert here.view.live == (2,), "nothing starts by itself"
+        again = [t for t in here.view.turns.values() if t.state is TurnState.QUEUED]
+        assert [(t.held_by, t.authorised) for t in again] == [
+            ("operator", True),
+            ("operator", True),
+            (None, False),
+        ]
+        for turn in again:
+            assert (await here.deck.submit(ReleaseHold(what=f"turn:{turn.id}"))).accepted
+        assert here.view.running == 4
 
 
 def test_what_had_an_effect_outside_is_not_taken_back() -> None:

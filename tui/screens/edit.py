@@ -61,8 +61,7 @@ class EditScreen(LiveModal[None]):
         if not text:
             self.say("The text is empty; x in the queue deletes the turn.")
         elif text == self._text.strip():
-            if not self.just_opened:
-                self.action_give_up()
+            self.action_give_up()
         else:
             self.send(EditTurn(turn=self._turn_id, text=text), self._saved)
 

@@ -227,6 +227,8 @@ def retry(work: Work, command: RetryTask) -> Receipt:
     refuse_committed(work, task)
     latest = None if task.turn is None else work.state.turns.get(task.turn)
     if latest is not None and latest.held_by is not None and latest.state is TurnState.QUEUED:
+        if command.held:
+            return _hold_turn(work, latest.id, command.by)
         return _release_turn(work, latest.id, command.by)
     if latest is not None and latest.ended_ms is None:
         raise Refused(f"{task.key} has a turn already: #{latest.id} is {latest.state}.")
@@ -241,7 +243,8 @@ def retry(work: Work, command: RetryTask) -> Receipt:
     reopen_batch(work, work.state.batches[task.batch], command.by)
     task = replace(task, attempts=0)
     work.put_task(task)
-    turn = begin_task(work, task, trigger=Trigger.RETRY, lane=Status.FAILED)
+    held_by = command.by if command.held else None
+    turn = begin_task(work, task, trigger=Trigger.RETRY, lane=Status.FAILED, held_by=held_by)
     return Receipt(accepted=True, turn=turn.id, message=f"{task.key}: #{turn.id} {turn.state}")
 
 

@@ -70,7 +70,8 @@ def send(
     answer = would_wait(work.view, turn, work.now_ms)
     if command.replacing is not None and not answer.free:
         return _replace(work, command, addressee, turn, answer)
-    if command.unauthorised or command.on_busy is OnBusy.QUEUE or answer.free:
+    waits = command.unauthorised or command.held
+    if waits or command.on_busy is OnBusy.QUEUE or answer.free:
         return _queue(work, command, addressee, turn, answer)
     if command.on_busy is OnBusy.FORCE:
         _check_force(command, answer)
@@ -227,6 +228,7 @@ def _store(
         target=command.target,
         priority=as_if.priority,
         position=position,
+        held_by=command.by if command.held else None,
         authorised=not command.unauthorised,
         text=command.text,
     )
