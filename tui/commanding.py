@@ -78,7 +78,7 @@ class CommandingApp(DressedApp):
             receipt = await self.deck.submit(command)
         except BatchdeckError as failure:
             return Receipt(accepted=False, error=failure.code, message=failure.message), None
-        return receipt, undo_of(command, view, text) if receipt.accepted else None
+        return receipt, undo_of(command, view, text, receipt) if receipt.accepted else None
 
     async def text_of(self, turn: Turn) -> str:
         """What a queued turn will tell its agent."""
@@ -131,9 +131,17 @@ class CommandingApp(DressedApp):
             words = f"undo: {limit_name_words(other)} is {now} by now{changed_by(view, other)}"
             self.say(f"{words}; nothing is taken back", Tone.ALERT)
             return
-        words = f"undone: {undo.words}"
-        for command in undo.commands:
-            self.submit(command, lambda receipt: self.tell(receipt, words), can_undo=False)
+        self._take_back(undo)
+
+    @work(group="commands")
+    async def _take_back(self, undo: Undo) -> None:
+        """One after the other, for their order counts; what was refused is not told over."""
+        receipts = [(await self._sent(command))[0] for command in undo.commands]
+        if len(receipts) == 1:
+            self.tell(receipts[0], f"undone: {undo.words}")
+        else:
+            words, tone = bulk_words(receipts, f"changes taken back: {undo.words}")
+            self.say(words, tone)
 
     # what is held while it is edited
 

@@ -13,6 +13,7 @@ from batchdeck.core.commands import (
     MoveTurn,
     OnBusy,
     PutHold,
+    Receipt,
     ReleaseHold,
     RetryTask,
     Send,
@@ -71,16 +72,19 @@ def needs_text(command: Command, view: DeckView) -> Turn | None:
     return turn if turn is not None and turn.state is TurnState.QUEUED else None
 
 
-def undo_of(command: Command, view: DeckView, text: str | None = None) -> Undo | None:
+def undo_of(
+    command: Command, view: DeckView, text: str | None = None, receipt: Receipt | None = None
+) -> Undo | None:
     """What takes a command back; None: nothing does.
 
     Args:
-        view: The deck before the command.
+        view: The deck before the command, as far as it was known here.
         text: See `needs_text`.
+        receipt: The answer to the command, which knows better what was there before.
     """
     match command:
         case SetLimit():
-            return _limit(command, view)
+            return _limit(command, view, receipt)
         case MoveTurn():
             return _move(command, view)
         case PutHold():
@@ -97,14 +101,18 @@ def undo_of(command: Command, view: DeckView, text: str | None = None) -> Undo |
     return None
 
 
-def _limit(command: SetLimit, view: DeckView) -> Undo:
+def _limit(command: SetLimit, view: DeckView, receipt: Receipt | None) -> Undo:
     stored = view.limits.get(command.name)
-    value = effective_limit(view, command.name) if stored is None else stored.value
+    in_force = effective_limit(view, command.name)
+    value = in_force if stored is None else stored.value
+    explicit = stored is not None and stored.explicit
+    if receipt is not None and receipt.before != in_force:
+        # somebody, or a change before this one, was faster than the view
+        value, explicit = receipt.before, True
     words = f"{limit_name_words(command.name)} is {number(value)} again"
     raised = command.value is None or (value is not None and command.value > value)
     if raised:
         words += "; what has started since runs on"
-    explicit = stored is not None and stored.explicit
     back = SetLimit(name=command.name, value=value, origin="undo", explicit=explicit)
     return Undo((back,), words, {command.name: (value, command.value)})
 

@@ -28,7 +28,7 @@ from batchdeck.tui.undoing import UndoStack, undo_of
 from tests.support.builders import batch_spec, demo_agent
 from tests.support.puppets import bench
 from tests.support.screen import until, until_shown
-from tests.support.stub_deck import StubDeck, turn, view_of
+from tests.support.stub_deck import StubDeck, agent, turn, view_of
 from tests.tui.examples import busy_view, shown
 
 VIEW = busy_view()
@@ -73,6 +73,16 @@ async def test_a_deck_limit_that_was_set_and_taken_back_was_set_by_nobody(tmp_pa
             assert (await here.deck.submit(command)).accepted
         await here.add(wanted)
         assert here.view.running == 7
+
+
+def test_of_two_quick_changes_the_second_is_taken_back_to_the_first() -> None:
+    # the view does not show the first one yet
+    second = SetLimit(name="agent:coder", value=4)
+    undo = undo_of(second, VIEW, receipt=Receipt(accepted=True, before=3))
+    assert undo is not None
+    assert undo.commands[0] == replace(second, id=undo.commands[0].id, value=3, origin="undo")
+    assert undo.words.startswith("agent coder is 3 again")
+    assert undo.overtaken({"agent:coder": 4}.get) is None
 
 
 def test_a_limit_that_had_none_has_none_again() -> None:
@@ -202,3 +212,21 @@ async def test_u_takes_back_the_latest_change_and_says_which() -> None:
         await until(pilot, lambda: len(deck.commands) == 4)
         await pilot.press("u")
         await until_shown(pilot, "there is nothing to take back")
+
+
+@pytest.mark.anyio
+async def test_of_several_changes_taken_back_a_refusal_is_told() -> None:
+    def answer(command: Command) -> Receipt:
+        if isinstance(command, ReleaseHold) and command.what == "turn:3":
+            return Receipt(accepted=False, error="gone", message="#3 has ended")
+        return Receipt(accepted=True)
+
+    deck = StubDeck(view_of([turn(n) for n in (1, 2, 3)], [], [agent()]), answer)
+    async with shown(deck) as (_, pilot):
+        await pilot.press("V", "h")
+        await until_shown(pilot, "3 turns are held")
+        await pilot.press("u")
+        await until_shown(pilot, "2 of 3 changes taken back")
+        await until_shown(pilot, "#3 has ended")
+        released = [c.what for c in deck.commands if isinstance(c, ReleaseHold)]
+        assert released == ["turn:3", "turn:2", "turn:1"], "the last one done is the first"
