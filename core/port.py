@@ -24,6 +24,9 @@ class OutputPage:
     """Bytes there are in all at this moment."""
     ended: bool
     """The turn has ended: nothing will follow."""
+    attempt: str | None = None
+    """The attempt that wrote it; another one's output begins anew. None: the deck's own copy of
+    what the agent said last."""
 
     @property
     def end(self) -> int:

@@ -225,9 +225,11 @@ def _gate_from(document: Mapping[str, Any]) -> Gate:
 def page_document(page: OutputPage) -> dict[str, Any]:
     """A piece of output as it crosses the socket: bytes, so in base 64."""
     data = base64.b64encode(page.data).decode("ascii")
-    return {"start": page.start, "data": data, "size": page.size, "ended": page.ended}
+    facts = {name: getattr(page, name) for name in ("start", "size", "ended", "attempt")}
+    return {**facts, "data": data}
 
 
 def page_from(document: Mapping[str, Any]) -> OutputPage:
     data = base64.b64decode(document["data"])
-    return OutputPage(document["start"], data, document["size"], document["ended"])
+    attempt = document.get("attempt")
+    return OutputPage(document["start"], data, document["size"], document["ended"], attempt)

@@ -7,6 +7,7 @@ import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
 
 from batchdeck.core.clock import SystemClock
@@ -123,7 +124,7 @@ class Look:
             path = self._paths.run(row["attempt"]) / attempt_files.OUTPUT
             page = read_hidden(path, start, limit, ended, self._secrets)
             if page is not None:
-                return page
+                return replace(page, attempt=row["attempt"])
         found = self._raw.execute(
             "SELECT text FROM messages WHERE turn = ? AND role = 'agent' ORDER BY id", (turn,)
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import anyio.to_thread
@@ -152,7 +153,7 @@ class Reader:
             path = self.paths.run(turn.attempt) / attempt_files.OUTPUT
             page = await anyio.to_thread.run_sync(read_hidden, path, start, limit, ended, secrets)
             if page is not None:
-                return page
+                return replace(page, attempt=turn.attempt)
         found = await self._connection.rows(
             "SELECT text FROM messages WHERE turn = ? AND role = 'agent' ORDER BY id", (turn.id,)
         )

@@ -88,9 +88,9 @@ class StubDeck:
         whole = self.outputs.get(turn, b"")
         begin = max(0, len(whole) + start) if start < 0 else start
         known = self._view.turns.get(turn)
-        return OutputPage(
-            begin, whole[begin : begin + limit], len(whole), known is None or known.state in ENDED
-        )
+        ended = known is None or known.state in ENDED
+        attempt = None if known is None else known.attempt
+        return OutputPage(begin, whole[begin : begin + limit], len(whole), ended, attempt)
 
     async def events(self, after: int = 0, limit: int = 1000) -> Sequence[Event]:
         if after < 0:

@@ -90,6 +90,23 @@ async def test_lines_that_drop_out_of_the_ring_do_not_push_what_is_read() -> Non
         assert read.split()[1] in screen_text(app)
 
 
+async def test_a_second_attempt_is_not_read_on_from_the_first() -> None:
+    def claimed(attempt: str, state: TurnState = TurnState.RUNNING) -> DeckView:
+        return view_of([turn(1, state, attempt=attempt)], [task(1)], [agent()])
+
+    deck = StubDeck(claimed("first"))
+    deck.outputs[1] = b"".join(b"old %d\n" % n for n in range(5))
+    async with shown(deck) as (_, pilot):
+        await until_shown(pilot, "old 4")
+        deck.publish(claimed("first", TurnState.QUEUED))
+        await shows(pilot, deck)
+        deck.outputs[1] = b"".join(b"new %d\n" % n for n in range(7))
+        deck.publish(claimed("second"))
+        await until_shown(pilot, "new 6")
+        await until_shown(pilot, "new 0")
+        await until_gone(pilot, "old 4")
+
+
 async def test_an_ended_turn_is_read_to_its_end_and_then_left_alone() -> None:
     deck = StubDeck(running_view())
     deck.outputs[1] = b"half a li"

@@ -33,6 +33,12 @@ def logs(context: Context, task: str, follow: bool, raw: bool) -> None:
         turn = needed_turn(view, task)
         transcript = Transcript(_teller_of(view, turn))
         for data in _output(look, turn, follow):
+            if data is None:
+                if not raw:
+                    _print(transcript.flush())
+                    click.echo("… another attempt")
+                transcript = Transcript(_teller_of(view, turn))
+                continue
             if raw:
                 sys.stdout.buffer.write(data)
                 continue
@@ -51,13 +57,20 @@ def _print(lines: Iterable[Line]) -> None:
         click.echo(clean_text(plain_words(line)))
 
 
-def _output(look: Look, turn: int, follow: bool) -> Iterator[bytes]:
-    """Whole lines of a turn's output, then what is left of it."""
+def _output(look: Look, turn: int, follow: bool) -> Iterator[bytes | None]:
+    """Whole lines of a turn's output, then what is left of it; None: another attempt begins."""
     start = 0
     pending = b""
+    attempt: str | None = None
     while True:
         page = look.output(turn, start, _PAGE)
-        start = page.end
+        if start and page.attempt != attempt:
+            if pending:
+                yield pending + b"\n"
+            yield None
+            start, pending, attempt = 0, b"", page.attempt
+            continue
+        start, attempt = page.end, page.attempt
         whole, newline, pending = (pending + page.data).rpartition(b"\n")
         if newline:
             yield whole + newline

@@ -62,6 +62,8 @@ class OutputPane(RingLog):
         self._position = -_PAGE
         self._splitter = LineSplitter()
         self._transcript = Transcript(None)
+        self._attempt: str | None = None
+        """The one that wrote what was read."""
         self._is_cut = False
         """What is read begins in the middle of an event."""
         self._news = asyncio.Event()
@@ -187,12 +189,12 @@ class OutputPane(RingLog):
             pass
 
     async def _take(self, page: OutputPage) -> None:
-        if page.size < self._position:
-            # the turn was claimed anew, and its output begins again
+        if self._is_of_another_attempt(page):
             self.clear()
             self._read_from_here()
-            self._position = 0
+            self._position, self._attempt = 0, page.attempt
             return
+        self._attempt = page.attempt
         if self._position < 0 and page.start > 0:
             self._leave_out(f"… {page.start:,} bytes before this")
         elif page.start > self._position >= 0 and page.data:
@@ -208,6 +210,12 @@ class OutputPane(RingLog):
             self._position = page.size - _PAGE
         grows = self._transcript.unfinished
         self.put_tail("" if grows is None else coloured_words(grows))
+
+    def _is_of_another_attempt(self, page: OutputPage) -> bool:
+        """Whether the turn was claimed anew, so that its output begins again."""
+        if self._position <= 0:
+            return False
+        return page.attempt != self._attempt or page.size < self._position
 
     async def _understand(self, page: OutputPage) -> None:
         """Piece by piece, between which others have their turn; who is cancelled goes on there."""
