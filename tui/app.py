@@ -25,9 +25,11 @@ from batchdeck.tui.notices import sequence
 from batchdeck.tui.pace import Pace
 from batchdeck.tui.palette import DeckCommands
 from batchdeck.tui.present.cells import Tone
+from batchdeck.tui.present.needs import urgent_count
 from batchdeck.tui.present.news import news
 from batchdeck.tui.present.queues import Queues
 from batchdeck.tui.present.scene import Scene
+from batchdeck.tui.present.sparing import Sparing
 from batchdeck.tui.screens.deck import DeckScreen
 from batchdeck.tui.screens.leave import LeaveScreen
 from batchdeck.tui.screens.live import Live
@@ -69,6 +71,7 @@ class DeckApp(TravellingApp):
         self.bandwidth = Bandwidth()
         self.pace = Pace()
         self._queues = Queues()
+        self._needing = Sparing(urgent_count)
         self._away = LookingAway(self.clock.now_ms())
         self._tick: Timer | None = None
         self._leaves_when_drained = False
@@ -108,10 +111,15 @@ class DeckApp(TravellingApp):
         self._leave_if_drained(before, view)
 
     def scene(self) -> Scene:
-        """The view as it stands at this moment."""
+        """What every screen shows: the deck as it stands, or the moment that is looked at."""
+        if self.past is None:
+            return self.present()
+        needing = self._needing.of(self.view)
+        return self.past.scene(self.clock.now_ms(), needing)
+
+    def present(self) -> Scene:
+        """The latest view, whatever is displayed."""
         now_ms = self.clock.now_ms()
-        if self.past is not None:
-            return self.past.scene(now_ms)
         remark = self._away.words(self.view, now_ms)
         return Scene(self.view, now_ms, self._queues, remark, bars=not self.bandwidth.low)
 
@@ -138,7 +146,7 @@ class DeckApp(TravellingApp):
 
     def _call_operator(self, before: DeckView) -> None:
         """Rings and tells when a question is new or a batch has ended."""
-        fresh = news(before, self.scene()) if self.past is None else None
+        fresh = news(before, self.present())
         if fresh is None:
             return
         if self.settings.bell:

@@ -106,7 +106,7 @@ async def test_brackets_go_back_and_forth_and_escape_returns_to_now() -> None:
     async with shown(deck) as (app, pilot):
         assert "slots 4/8" in screen_text(app)
         await pilot.press("left_square_bracket")
-        await until_shown(pilot, "10 s ago · [ ] move")
+        await until_shown(pilot, "10 s ago · now: ! 1 needs you · [ ] move")
         assert "slots 3/8" in screen_text(app)
         await pilot.press("p")
         await until_shown(pilot, "hold deck: this is how it was; esc returns to now")
@@ -122,6 +122,25 @@ async def test_brackets_go_back_and_forth_and_escape_returns_to_now() -> None:
         await pilot.press("escape")
         await until_gone(pilot, "as it was at")
         assert deck.commands == []
+
+
+async def test_who_looks_at_the_past_is_called_for_what_happens_now(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    deck = StubDeck(busy_view(asks={}))
+    deck.happened = [Event(1, NOW_MS - 600_000, "hold", fields={"what": "deck"})]
+    async with shown(deck) as (app, pilot):
+        rung: list[bool] = []
+        monkeypatch.setattr(app, "bell", lambda: rung.append(True))
+        await pilot.press("left_square_bracket")
+        await until_shown(pilot, "ago · [ ] move")
+        deck.publish(busy_view())
+        await until_shown(pilot, '#408 T-408 asks: may I run "make deploy"? (! answers)')
+        await until_shown(pilot, "ago · now: ! 1 needs you · [ ] move")
+        assert rung == [True]
+        await pilot.press("escape")
+        await until_gone(pilot, "as it was at")
+        assert rung == [True]
 
 
 async def test_in_the_past_nothing_is_edited_answered_or_released() -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from batchdeck.tui.keys import read_keymap, shown_keys
+from batchdeck.tui.actions import ACTIONS
+from batchdeck.tui.keys import FIXED, read_keymap, shown_keys
 from batchdeck.tui.settings import ScreenSettings
+from batchdeck.tui.widgets.turn_table import TurnTable
 from tests.support.screen import screen_text, until_gone, until_shown
 from tests.support.stub_deck import StubDeck
 from tests.tui.examples import busy_view, shown
@@ -24,11 +26,29 @@ def test_keys_are_named_as_textual_names_them() -> None:
         ({"help": "j"}, "keymap: j for help is already a move"),
         ({"help": ""}, "keymap: help needs a key"),
         ({"help": "f5", "why": "f5"}, "keymap: f5 for why is already help"),
+        ({"stop": "W"}, "keymap: W for stop is already a key of outputs"),
+        ({"deck.hold": "T"}, "keymap: T for deck.hold is already a key of outputs"),
     ],
 )
 def test_a_key_that_cannot_be_used_is_reported(keymap: dict[str, str], fault: str) -> None:
     _, faults = read_keymap(keymap)
     assert faults == [fault]
+
+
+def test_two_actions_may_swap_their_keys() -> None:
+    assert read_keymap({"stop": "r", "retry": "x"}) == ({"stop": "r", "retry": "x"}, [])
+    assert read_keymap({"stop": "f5", "retry": "x"}) == ({"stop": "f5", "retry": "x"}, [])
+
+
+def test_an_action_that_keeps_its_key_has_it_alone() -> None:
+    good, faults = read_keymap({"stop": "j", "retry": "x"})
+    assert good == {}
+    assert faults == ["keymap: j for stop is already a move", "keymap: x for retry is already stop"]
+
+
+def test_the_keys_that_actions_have_by_themselves_clash_with_nothing() -> None:
+    own = {action.id: action.keys for action in ACTIONS if action.id not in FIXED}
+    assert read_keymap(own)[1] == []
 
 
 @pytest.mark.anyio
@@ -53,3 +73,14 @@ async def test_the_bar_shows_the_keys_that_the_operator_has() -> None:
         assert "f6 why" in screen_text(app).splitlines()[-1]
         await pilot.press("shift+tab")
         await until_shown(pilot, "+ f7 limit")
+
+
+@pytest.mark.anyio
+async def test_swapped_keys_act() -> None:
+    settings = ScreenSettings(keymap={"stop": "r", "retry": "x"})
+    async with shown(StubDeck(busy_view()), settings=settings) as (app, pilot):
+        app.screen.query_one(TurnTable).move_to(412)
+        await pilot.press("x")
+        await until_shown(pilot, "retry: #412 still runs")
+        await pilot.press("r")
+        await until_shown(pilot, "Stop #412 T-412?")

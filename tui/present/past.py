@@ -44,10 +44,11 @@ class Past:
             self._queues.update(self._view)
         return True
 
-    def scene(self, now_ms: int) -> Scene:
-        """The moment as every screen shows it."""
+    def scene(self, now_ms: int, needing: int = 0) -> Scene:
+        """The moment as every screen shows it; `needing`: how many things need a person by now."""
         when = f"{moment(self._moment_ms, now_ms)}, {ago(now_ms - self._moment_ms)}"
-        band = f"as it was at {when} · [ ] move · esc now"
+        by_now = f" · now: ! {needing} need{'s' * (needing == 1)} you" if needing else ""
+        band = f"as it was at {when}{by_now} · [ ] move · esc now"
         return Scene(self._view, self._moment_ms, self._queues, band)
 
 
