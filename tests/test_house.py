@@ -47,7 +47,7 @@ def test_the_core_loads_without_a_screen() -> None:
     code = """
 import pathlib, runpy, sys, importlib, batchdeck.core
 root = pathlib.Path(batchdeck.core.__file__).parent
-speak_http = ("client", "remote", "openai", "chat_stream", "asking", "forge")
+speak_http = ("client", "remote", "openai", "chat_stream", "chat_connection", "asking", "forge")
 for path in sorted(root.rglob("*.py")):
     parts = path.relative_to(root).with_suffix("").parts
     if "_package" in parts or parts[-1] in speak_http:

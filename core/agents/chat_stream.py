@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import anyio
 import httpx
 from httpx_sse import EventSource
 
@@ -17,7 +19,10 @@ MOST_TEXT = 4 * 1024 * 1024
 """Characters of one answer; a server that never ends is cut there."""
 MOST_BYTES = 4 * MOST_TEXT
 """Of one event of a stream; what is longer is not waited for."""
+ERROR_SECONDS = 30.0
+"""For the words of an error, once its status is known."""
 _ERROR_BYTES = 4096
+_NUMBER = re.compile(r"[1-5]\d\d")
 _UNKNOWN_FORM = "the server sent an event of an unknown form"
 
 _Kind = TypeVar("_Kind")
@@ -26,17 +31,31 @@ _Kind = TypeVar("_Kind")
 class ServerSaid(Exception):
     """The server answered with an error, or with something that is no answer."""
 
-    def __init__(self, words: str, status: int | None = None, retry_after: str | None = None):
+    def __init__(
+        self,
+        words: str,
+        status: int | None = None,
+        retry_after: str | None = None,
+        kind: str = "",
+    ):
+        """
+        Args:
+            status: By the numbers of HTTP, wherever it was said.
+            kind: The server's own word for it, such as `rate_limit_exceeded`.
+        """
         super().__init__(words)
         self.words = words
         self.status = status
         self.retry_after = retry_after
+        self.kind = kind
 
 
 @dataclass(slots=True)
 class Answer:
     """What has come so far."""
 
+    begun: bool = False
+    """The server has taken the request on."""
     text: str = ""
     finish: str | None = None
     done: bool = False
@@ -101,7 +120,7 @@ def take_in(data: str, answer: Answer) -> None:
     if not isinstance(document, dict):
         raise ServerSaid(_UNKNOWN_FORM)
     if document.get("error"):
-        raise ServerSaid(_words_of(document["error"]))
+        raise _error_of(document["error"])
     usage = document.get("usage")
     if isinstance(usage, Mapping):
         answer.tokens_in = count(usage, "prompt_tokens")
@@ -132,23 +151,31 @@ def _given(event: Mapping[str, Any], name: str, kind: type[_Kind]) -> _Kind | No
     return found
 
 
-def _words_of(error: Any) -> str:
-    if isinstance(error, str):
-        return one_line(error)
-    told = error if isinstance(error, Mapping) else {}
-    words = (word(told, name) for name in ("message", "type", "code"))
-    return one_line(next(filter(None, words), "an error without words"))
+def _error_of(error: Any) -> ServerSaid:
+    """An error as servers write it, which may come with a number of HTTP or a word for its kind."""
+    told = error if isinstance(error, Mapping) else {"message": error}
+    words = [word(told, name) for name in ("message", "type", "code")]
+    shown = one_line(next(filter(None, words), "an error without words"))
+    return ServerSaid(shown, _status_of(told), kind=" ".join(words[1:]))
+
+
+def _status_of(error: Mapping[str, Any]) -> int | None:
+    said = (str(error.get(name)) for name in ("code", "status"))
+    return next((int(number) for number in said if _NUMBER.fullmatch(number)), None)
 
 
 async def error_in(reply: httpx.Response) -> ServerSaid:
     """What a reply says that is an error from its beginning."""
     raw = b""
-    async for chunk in reply.aiter_bytes():
-        raw += chunk
-        if len(raw) > _ERROR_BYTES:
-            break
+    with anyio.move_on_after(ERROR_SECONDS):  # what has come by then says enough
+        async for chunk in reply.aiter_bytes():
+            raw += chunk
+            if len(raw) > _ERROR_BYTES:
+                break
     try:
-        words = _words_of(json.loads(raw)["error"])
+        said = _error_of(json.loads(raw)["error"])
     except (ValueError, KeyError, TypeError, RecursionError):
-        words = one_line(raw[:200].decode("utf-8", "replace"))
-    return ServerSaid(words, reply.status_code, reply.headers.get("retry-after"))
+        said = ServerSaid(one_line(raw[:200].decode("utf-8", "replace")))
+    status = reply.status_code
+    words = f"HTTP {status}: {said.words or reply.reason_phrase or 'no words'}"
+    return ServerSaid(words, status, reply.headers.get("retry-after"), said.kind)

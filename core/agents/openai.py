@@ -19,8 +19,9 @@ import httpx
 from httpx_sse import SSEError
 
 from batchdeck.core.agents.adapter import Assignment, Control, Outcome
+from batchdeck.core.agents.chat_connection import transport_to
 from batchdeck.core.agents.chat_stream import Answer, ServerSaid, error_in, events_of, take_in
-from batchdeck.core.agents.dialects.limits import limit_from
+from batchdeck.core.agents.dialects.limits import limit_from, usage_limit
 from batchdeck.core.agents.output import EventOutput
 from batchdeck.core.agents.pricing import priced
 from batchdeck.core.model.account import UsageLimit
@@ -32,6 +33,26 @@ CONNECT_SECONDS = 10.0
 SEND_SECONDS = 30.0
 CONNECTIONS = 32
 """Per endpoint."""
+
+
+NOBODY_THERE = (
+    httpx.ConnectError,
+    httpx.ConnectTimeout,
+    httpx.UnsupportedProtocol,
+    httpx.ProxyError,
+)
+_NO_USE = frozenset({*range(300, 400), 401, 402, 403, 404, 405, 407, 410})
+"""Statuses of a wrong address, model or key, or of an account without money."""
+_BUSY = frozenset({408, 429, 502, 503, 504, *range(520, 531)})
+"""Statuses of a server that may answer the same request later; from 520 on those of proxies."""
+_FINISHED = frozenset({"stop", "eos", "eos_token", "stop_sequence", "end_turn"})
+"""How servers say that the model has come to its end."""
+_UNFINISHED = {
+    "length": "the model's length limit cut the answer",
+    "content_filter": "the server's content filter cut the answer",
+    "tool_calls": "the model wants to call a tool, and chat agents have none",
+    "function_call": "the model wants to call a tool, and chat agents have none",
+}
 
 
 class BadKey(Exception):
@@ -55,6 +76,7 @@ class OpenAIAgent:
         output = await anyio.to_thread.run_sync(EventOutput, assignment.run)
         try:
             outcome = await self._until_stopped(assignment, control, answer, output)
+            outcome = priced(outcome, assignment.agent)
             if outcome.error and outcome.state is not TurnState.CANCELLED:
                 output.write_error(outcome.error)
             return outcome
@@ -95,7 +117,7 @@ class OpenAIAgent:
             return _timed_out(assignment.agent, answer)
         if control.stop.is_set() and not answer.whole:
             return _stopped(answer)
-        return problem or _answered(assignment.agent, answer)
+        return problem or _answered(answer)
 
     async def _ask(
         self, assignment: Assignment, control: Control, answer: Answer, output: EventOutput
@@ -110,14 +132,18 @@ class OpenAIAgent:
         except ServerSaid as error:
             return _refused(error, answer)
         except BadKey as error:
-            return Outcome(TurnState.FAILED, error=str(error), surroundings="agent")
+            return _no_use(str(error), answer)
         except httpx.LocalProtocolError:  # its words may quote a header
-            return _failed(f"{base}: the request could not be written", answer)
+            return _no_use(f"{base}: the request could not be written", answer)
         except SSEError:
-            return _failed("the server did not stream its answer", answer)
+            return _no_use(f"{base}: the server did not stream its answer", answer)
         except httpx.HTTPError as error:
-            words = one_line(str(error)) or type(error).__name__
-            return _failed(f"{base}: {words}", answer)
+            words = f"{base}: {one_line(str(error)) or type(error).__name__}"
+            if isinstance(error, NOBODY_THERE):
+                return _no_use(words, answer)
+            if not answer.begun:
+                return _failed(words, answer, limited=limit_from(words))
+            return _failed(words, answer)
         return None
 
     async def _stream(self, assignment: Assignment, answer: Answer, output: EventOutput) -> None:
@@ -133,6 +159,7 @@ class OpenAIAgent:
         async with client.stream("POST", "chat/completions", json=body, headers=headers) as reply:
             if reply.status_code != httpx.codes.OK:
                 raise await error_in(reply)
+            answer.begun = True
             async for event in events_of(reply):
                 if event == "[DONE]":
                     answer.done = True
@@ -146,9 +173,8 @@ class OpenAIAgent:
         if client is None:
             # between two pieces of an answer a model may think for as long as it likes
             timeout = httpx.Timeout(None, connect=CONNECT_SECONDS, write=SEND_SECONDS)
-            limits = httpx.Limits(max_connections=CONNECTIONS)
             client = self._clients[base] = httpx.AsyncClient(
-                base_url=base, timeout=timeout, limits=limits, follow_redirects=False
+                base_url=base, timeout=timeout, transport=transport_to(base, CONNECTIONS)
             )
         return client
 
@@ -188,27 +214,35 @@ def _outcome(state: TurnState, answer: Answer, error: str | None, **fields: Any)
     )
 
 
-def _answered(agent: Agent, answer: Answer) -> Outcome:
+def _answered(answer: Answer) -> Outcome:
+    finish = None if answer.finish is None else answer.finish.casefold()
     if not answer.whole:
         return _outcome(TurnState.INCOMPLETE, answer, "the stream ended before the answer did")
-    if answer.finish == "length":
-        return _outcome(TurnState.INCOMPLETE, answer, "the model's length limit cut the answer")
-    return priced(_outcome(TurnState.SUCCEEDED, answer, None, exit_code=0), agent)
+    if finish in _FINISHED or (finish is None and answer.text):
+        return _outcome(TurnState.SUCCEEDED, answer, None, exit_code=0)
+    if finish is None:
+        return _outcome(TurnState.INCOMPLETE, answer, "the stream ended without an answer")
+    words = _UNFINISHED.get(finish) or f"the answer is not finished: {one_line(finish, 60)}"
+    return _outcome(TurnState.INCOMPLETE, answer, words)
 
 
-def _failed(words: str, answer: Answer) -> Outcome:
-    return _outcome(TurnState.FAILED, answer, words)
+def _failed(words: str, answer: Answer, **fields: Any) -> Outcome:
+    return _outcome(TurnState.FAILED, answer, words, **fields)
+
+
+def _no_use(words: str, answer: Answer) -> Outcome:
+    """No other turn would fare better: the agent is to be held."""
+    return _failed(words, answer, surroundings="agent")
 
 
 def _refused(error: ServerSaid, answer: Answer) -> Outcome:
-    status = f"HTTP {error.status}: " if error.status is not None else ""
-    words = f"{status}{error.words}"
-    if error.status in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN):
-        return _outcome(TurnState.FAILED, answer, words, surroundings="agent")
-    if error.status == httpx.codes.TOO_MANY_REQUESTS:
-        limit = limited_until(words, error.retry_after)
-        return _outcome(TurnState.FAILED, answer, words, limited=limit)
-    return _failed(words, answer)
+    if error.status in _NO_USE:
+        return _no_use(error.words, answer)
+    if error.status in _BUSY:
+        return _failed(error.words, answer, limited=limited_until(error.words, error.retry_after))
+    if error.status is None and usage_limit(f"{error.words} {error.kind}"):
+        return _failed(error.words, answer, limited=limit_from(error.words))
+    return _failed(error.words, answer)
 
 
 def limited_until(words: str, retry_after: str | None) -> UsageLimit:

@@ -18,16 +18,25 @@ LONGEST_NOTICE = 600
 _LONGEST_SECONDS = 10 * 366 * 24 * 3_600.0
 _MOST_WORDS = 300
 
+_COUNTED = (
+    r"(?:usage|rate|quota|requests?|account|plan|spend(?:ing)?|credit|hourly|daily|weekly|monthly"
+    r"|(?:\d+|five)[\s-]?hour|session|opus|sonnet|haiku)"
+)
+"""What an account's limits are of. Context, output, turns and files have limits of their own."""
 _USED_UP = re.compile(
-    r"usage.limit|hit your (?:\w+ )?limit|limit reached|rate.?limit(?:ed|_error)?\b"
-    r"|too many requests|exceeded retry limit|resource.?exhausted|quota exceeded"
-    r"|exceeded your current quota|insufficient.?quota|out of (?:extra )?usage"
-    r"|\b429\b",
+    r"(?<![a-z])(?:usage|rate)[\s_-]?limit(?:s|ed)?(?![a-z])"
+    rf"|(?<![a-z]){_COUNTED}[\s_-]limits?[\s_-](?:(?:was|is|has|been)[\s_-])*"
+    r"(?:reached|exceeded|exhausted|hit)"
+    rf"|(?:hit|reached|exceeded) your (?:{_COUNTED} )?limit"
+    r"|too many requests|exceeded retry limit(?!\W+last status: 4(?!29))|resource.?exhausted"
+    r"|(?<!disk )quota exceeded|exceeded your current quota|insufficient.?quota"
+    r"|out of (?:extra )?usage"
+    r"|(?:http(?:/[\d.]+)?|status(?:[\s_-]?code)?|code|error)\W{0,4}429\b|rejected \(429\)",
     re.IGNORECASE,
 )
 _NOTICE = re.compile(
-    r"\s*(?:claude(?: ai| code)? usage limit reached|you(?:'|\u2019)ve hit your (?:\w+ )?limit"
-    r"|you(?:'|\u2019)ve hit your usage limit|you(?:'|\u2019)re out of extra usage"
+    r"\s*(?:claude(?: ai| code)? usage limit reached"
+    rf"|you(?:'|\u2019)ve hit your (?:{_COUNTED} )?limit|you(?:'|\u2019)re out of extra usage"
     r"|(?:5-hour|weekly|session|opus|sonnet) limit reached)",
     re.IGNORECASE,
 )

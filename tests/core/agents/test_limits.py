@@ -47,6 +47,15 @@ def told(kind: str, code: int, *events: dict[str, Any]) -> Any:
         ('{"code":429,"status":"RESOURCE_EXHAUSTED","message":"Please retry in 34.07s."}', 34_070),
         ('{"type":"usage_limit_reached","resets_in_seconds":13872}', 13_872_000),
         (f'{{"type":"usage_limit_reached","resets_at":{NOW // 1_000 + 60}}}', 60_000),
+        ("Weekly limit reached · resets in 2 hours", 2 * HOUR),
+        ("5-hour limit reached", UNSAID_MS),
+        ("This request would exceed your organization's rate limit of 30,000 tokens", UNSAID_MS),
+        ('{"error":{"type":"rate_limit_error","message":"slow down"}}', UNSAID_MS),
+        ("slow down rate_limit_exceeded", UNSAID_MS),
+        ("API Error: Request rejected (429) · try later", UNSAID_MS),
+        ("request failed with status code 429", UNSAID_MS),
+        ("HTTP/1.1 429", UNSAID_MS),
+        ("exceeded retry limit, last status: 503 Service Unavailable", UNSAID_MS),
         ("exceeded retry limit, last status: 429 Too Many Requests", UNSAID_MS),
         ("You exceeded your current quota, please check your plan", UNSAID_MS),
         ("You've hit your limit · resets 2pm (Nowhere/Land)", UNSAID_MS),
@@ -64,6 +73,17 @@ def test_the_reset_is_read_from_the_words(words: str, wait_ms: int) -> None:
         "the tests of the parser fail",
         "the context window limit was exceeded",
         "HTTP 500: overloaded",
+        "Context limit reached \u00b7 /compact or /clear to continue",
+        "Codex ran out of room: context window limit reached",
+        "You've hit your context limit",
+        "output token limit reached",
+        "Maximum session turn limit reached",
+        "Upload failed: file size limit reached",
+        "the line length limit was exceeded",
+        "HTTP 400: invalid value 429 for max_tokens",
+        "429 tests failed",
+        "write: Disk quota exceeded",
+        "exceeded retry limit, last status: 401 Unauthorized",
         "max turns (42) reached",
         "the file has 4290 lines",
         "I have added the rate limiter as you asked. " * 20,
@@ -76,6 +96,7 @@ def test_other_failures_are_none(words: str) -> None:
 def test_only_a_text_that_is_the_notice_itself_is_one() -> None:
     assert is_notice("You\u2019ve hit your limit · resets 2pm (UTC)")
     assert is_notice("Claude usage limit reached. Your limit will reset at 3pm.")
+    assert not is_notice("You've hit your context limit")
     assert not is_notice("The docs now say what to do when you've hit your limit.")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler
@@ -130,6 +131,146 @@ async def test_what_is_no_whole_answer_is_no_success(tmp_path: Path, reply: str)
     assert len(server.asked) == 1, "the key goes nowhere else"
 
 
+UNFINISHED = {
+    "a filter": (events(delta("half", "content_filter")), "content filter"),
+    "a call of a tool": (events(delta("", "tool_calls")), "call a tool"),
+    "a reason nobody knows": (events(delta("half", "nap")), "not finished: nap"),
+    "nothing but an end": (events(), "without an answer"),
+}
+
+
+@pytest.mark.parametrize("reply", UNFINISHED, ids=UNFINISHED)
+async def test_an_answer_that_did_not_come_to_its_end_is_incomplete(
+    tmp_path: Path, reply: str
+) -> None:
+    said, words = UNFINISHED[reply]
+    with chat_server(said) as server:
+        outcome = await outcome_of(assignment(tmp_path, server))
+    assert outcome.state is TurnState.INCOMPLETE
+    assert words in (outcome.error or "")
+
+
+@pytest.mark.parametrize("finish", ["stop", "STOP", "eos_token", None])
+async def test_the_end_of_an_answer_is_known_by_what_servers_call_it(
+    tmp_path: Path, finish: str | None
+) -> None:
+    with chat_server(events(delta("all", finish))) as server:
+        outcome = await outcome_of(assignment(tmp_path, server))
+    assert (outcome.state, outcome.text) == (TurnState.SUCCEEDED, "all")
+
+
+def hangs_up(handler: BaseHTTPRequestHandler) -> None:
+    handler.close_connection = True
+
+
+def said_in_stream(**error: Any) -> Any:
+    return events(delta("half"), {"error": error}, done=False)
+
+
+LATER = {
+    "a gateway without its server": error(502, "bad gateway"),
+    "a server that is not up yet": error(503, "loading the model"),
+    "a gateway that has waited": error(504, ""),
+    "an overloaded server": error(529, '{"error": {"type": "overloaded_error"}}'),
+    "a server that hangs up": hangs_up,
+    "a rate limit in the stream": said_in_stream(message="Rate limit exceeded", code=429),
+    "a rate limit's number as a word": said_in_stream(message="slow down", code="429"),
+    "a rate limit's kind": said_in_stream(message="slow down", type="rate_limit_error"),
+    "a rate limit's words": said_in_stream(message="Rate limit reached for m"),
+}
+
+
+@pytest.mark.parametrize("reply", LATER.values(), ids=LATER)
+async def test_a_server_that_can_answer_later_closes_its_account_and_ends_nothing(
+    tmp_path: Path, reply: Any
+) -> None:
+    with chat_server(reply) as server:
+        outcome = await outcome_of(assignment(tmp_path, server))
+    assert outcome.limited is not None
+    assert outcome.limited.words == outcome.error
+    assert outcome.surroundings is None
+
+
+async def test_a_server_that_is_not_up_says_when_to_come_again(tmp_path: Path) -> None:
+    with chat_server(error(503, "", Retry_After="30")) as server:
+        outcome = await outcome_of(assignment(tmp_path, server))
+    assert outcome.limited is not None
+    assert outcome.limited.after_seconds == 30
+
+
+NO_USE = {
+    "no such model": error(404, '{"error": {"message": "model m not found"}}'),
+    "no money": error(402, "pay first"),
+    "another place": error(302, "", Location="http://127.0.0.1:1/"),
+    "a page": error(200, "<html>log in</html>", Content_Type="text/html"),
+}
+
+
+@pytest.mark.parametrize("reply", NO_USE.values(), ids=NO_USE)
+async def test_what_no_turn_would_fare_better_with_holds_the_agent(
+    tmp_path: Path, reply: Any
+) -> None:
+    with chat_server(reply) as server:
+        outcome = await outcome_of(assignment(tmp_path, server))
+    assert (outcome.surroundings, outcome.limited) == ("agent", None)
+    assert outcome.error
+
+
+@pytest.mark.parametrize(
+    "error_said", [{"message": "bad prompt", "code": 400}, {"message": "no room", "code": "x"}]
+)
+async def test_another_error_in_the_stream_is_the_turns_own(
+    tmp_path: Path, error_said: dict[str, Any]
+) -> None:
+    with chat_server(said_in_stream(**error_said)) as server:
+        outcome = await outcome_of(assignment(tmp_path, server))
+    assert (outcome.state, outcome.limited, outcome.surroundings) == (TurnState.FAILED, None, None)
+
+
+async def test_an_error_whose_words_do_not_end_is_told_as_far_as_it_came(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chat_stream, "ERROR_SECONDS", 0.3)
+    release = threading.Event()
+
+    def stuck(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(500)
+        handler.send_header("Content-Length", "100")
+        handler.end_headers()
+        handler.wfile.write(b"half a wo")
+        release.wait(20)
+
+    with chat_server(stuck) as server:
+        outcome = await outcome_of(assignment(tmp_path, server))
+        release.set()
+    assert outcome.error == "HTTP 500: half a wo"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the kernel's table of connections")
+async def test_the_kernel_asks_whether_a_silent_server_is_still_there(tmp_path: Path) -> None:
+    begun, release = threading.Event(), threading.Event()
+
+    def silent(handler: BaseHTTPRequestHandler) -> None:
+        begun.set()
+        release.wait(20)
+
+    def timer(port: int) -> str:
+        """What the kernel has set on the connection to a port (proc(5), tcp): 02 is keepalive."""
+        rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+        (found,) = [row for row in rows if row[2].endswith(f":{port:04X}") and row[3] == "01"]
+        return found[5].partition(":")[0]
+
+    control = Control(lambda _: None)
+    with chat_server(silent) as server:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(outcome_of, assignment(tmp_path, server), control)
+            await anyio.to_thread.run_sync(begun.wait)
+            found = timer(server.port)
+            control.stop.set()
+        release.set()
+    assert found == "02"
+
+
 NO_END = {"a line": b"x" * 2**16, "an event": b"x\ndata: " * 2**13, "a remark": b"\n: x" * 2**14}
 
 
@@ -180,7 +321,7 @@ async def test_a_refused_key_is_a_failure_of_the_surroundings(tmp_path: Path) ->
 
 async def test_a_server_that_is_not_there_is_said(tmp_path: Path) -> None:
     outcome = await outcome_of(assignment(tmp_path, "http://127.0.0.1:9/v1"))
-    assert outcome.state is TurnState.FAILED
+    assert (outcome.state, outcome.surroundings) == (TurnState.FAILED, "agent")
     assert "127.0.0.1:9" in (outcome.error or "")
 
 
