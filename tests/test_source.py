@@ -14,7 +14,7 @@ SIGNALLING = {"kill", "killpg", "terminate", "send_signal", "pidfd_send_signal"}
 MAY_SIGNAL = {
     "core/executors/runner.py": {"killpg"},
     "core/executors/process_tree.py": {"pidfd_send_signal", "kill"},
-    "core/executors/processes.py": {"pidfd_send_signal"},
+    "core/executors/processes.py": {"pidfd_send_signal", "killpg"},
     "core/executors/local.py": {"kill"},
     "core/points.py": {"kill"},
     "core/first_process.py": {"kill"},
