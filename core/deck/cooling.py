@@ -10,13 +10,22 @@ from batchdeck.core.model.evolving import evolve
 from batchdeck.core.model.turn import AttemptEnd, Turn, TurnState
 from batchdeck.core.rules.cooling import resets_ms, tried_by
 
+MOST_REFUSALS = 8
+"""Tries of an account in a row by one turn, after which it is the turn that has failed.
+
+By then some one and a half hours have gone by without a word of when the account resets.
+"""
+_NAMED_SECONDS = 600.0
+"""A pause that is at least so long was named because an account is really used up."""
 _SAYS_NOTHING = frozenset({TurnState.QUEUED, TurnState.LOST, TurnState.CANCELLED})
 
 
-def cool_down(work: Work, turn: Turn, limit: UsageLimit) -> None:
-    """A turn has found its account used up.
+def cool_down(work: Work, turn: Turn, limit: UsageLimit) -> bool:
+    """A turn has found its account used up; whether it is to try again.
 
-    Turns that were already at work when the account was closed tell of the same pause again.
+    Turns that were already at work when the account was closed tell of the same pause again. One
+    that has tried it alone time after time, and was never told of a reset, is refused for something
+    of its own that only sounds like it.
     """
     account = account_of(work.state.agents[turn.agent])
     before = work.state.cooldowns.get(account)
@@ -29,6 +38,19 @@ def cool_down(work: Work, turn: Turn, limit: UsageLimit) -> None:
     _keep(work, Cooldown(account, until_ms, since_ms, limit.words, windows))
     if before is None or until_ms != before.until_ms:
         work.emit("account.cooling", turn, account=account, until_ms=until_ms, reason=limit.words)
+    return not tried or _refusals(work, account, turn, limit) < MOST_REFUSALS
+
+
+def _refusals(work: Work, account: str, turn: Turn, limit: UsageLimit) -> int:
+    """How often in a row this turn has tried the account for nothing, without a named reset."""
+    named = limit.at_ms is not None or limit.time_of_day is not None
+    if named or (limit.after_seconds or 0.0) >= _NAMED_SECONDS:
+        work.state.refused.pop(account, None)
+        return 0
+    who, times = work.state.refused.get(account, (turn.id, 0))
+    times = times + 1 if who == turn.id else 1
+    work.state.refused[account] = (turn.id, times)
+    return times
 
 
 def note_attempt(work: Work, turn: Turn) -> None:
@@ -55,6 +77,7 @@ def note_end(work: Work, turn: Turn, outcome: Outcome) -> None:
 def end_cooldown(work: Work, account: str, by: str | None = None) -> None:
     """The account may be used again, because it answers or because a person says so."""
     del work.state.cooldowns[account]
+    work.state.refused.pop(account, None)
     work.note_account(account)
     work.emit("account.ready", by=by, account=account)
 

@@ -7,7 +7,7 @@ from typing import Any
 from batchdeck.core.agents.adapter import Outcome
 from batchdeck.core.deck.blocking import open_ask
 from batchdeck.core.deck.conversing import add_message, keep_session
-from batchdeck.core.deck.cooling import cool_down, note_end
+from batchdeck.core.deck.cooling import MOST_REFUSALS, cool_down, note_end
 from batchdeck.core.deck.losing import decide_lost
 from batchdeck.core.deck.permitting import close_live
 from batchdeck.core.deck.spending import spend
@@ -15,6 +15,7 @@ from batchdeck.core.deck.stepping import take_answer
 from batchdeck.core.deck.tasks import decide_task, leave_unstarted
 from batchdeck.core.deck.turns import put_hold, refresh_next, requeue
 from batchdeck.core.deck.work import Work
+from batchdeck.core.model.account import UsageLimit
 from batchdeck.core.model.ask import Ask, AskState
 from batchdeck.core.model.conversation import Role
 from batchdeck.core.model.evolving import evolve
@@ -43,9 +44,10 @@ def ended(work: Work, turn_id: int, attempt: str, outcome: Outcome) -> None:
         outcome = evolve(outcome, state=TurnState.CANCELLED)  # it is gone, as it was meant to be
     note_end(work, turn, outcome)
     if outcome.limited is not None and turn.state is TurnState.RUNNING:
-        _put_back(work, turn)
-        cool_down(work, turn, outcome.limited)
-        return
+        if cool_down(work, turn, outcome.limited):
+            _put_back(work, turn)
+            return
+        outcome = _refused_for_good(outcome, outcome.limited)
     if outcome.surroundings is not None and turn.state is TurnState.RUNNING:
         _hold_surroundings(work, turn, outcome)
         return
@@ -95,6 +97,11 @@ def _record_attempt(work: Work, turn: Turn, attempt: str, outcome: Outcome) -> N
 def _put_back(work: Work, turn: Turn) -> None:
     """Queued again at its old place, unless its batch has failed meanwhile."""
     leave_unstarted(work, requeue(work, turn))
+
+
+def _refused_for_good(outcome: Outcome, limit: UsageLimit) -> Outcome:
+    words = f"refused {MOST_REFUSALS} times in a row: {outcome.error or limit.words}"
+    return evolve(outcome, state=TurnState.FAILED, limited=None, error=words)
 
 
 def _hold_surroundings(work: Work, turn: Turn, outcome: Outcome) -> None:

@@ -77,6 +77,8 @@ class DeckState:
     """Identities of folders by path, where later steps of items may work."""
     pulses: dict[int, Pulse] = field(default_factory=dict)
     cooldowns: dict[str, Cooldown] = field(default_factory=dict)
+    refused: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """By account: the turn that has tried it for nothing last, and how often in a row."""
     """By account."""
     spent: dict[str, Spent] = field(default_factory=dict)
     """By `agent:NAME` and `batch:NAME`."""

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from batchdeck.core.commands import OnBusy, PutHold, ReleaseHold, Send, StopTurn
+from batchdeck.core.deck.cooling import MOST_REFUSALS
 from batchdeck.core.model.account import UsageLimit
 from batchdeck.core.model.gate import GateName
 from batchdeck.core.model.spec import TaskSpec
@@ -134,6 +135,35 @@ async def test_an_account_that_is_still_used_up_is_left_alone_longer_each_time(
             await move(here, clock, waits[-1] + 1)
             assert [t for t in here.view.live if t < 3] == [1], "one turn in each window"
         assert waits == [1, 60, 120, 240, 480]
+
+
+@pytest.mark.parametrize("after", [None, 1.0, 3_600.0])
+async def test_a_turn_that_alone_is_refused_time_after_time_has_failed_with_the_words(
+    tmp_path: Path, after: float | None
+) -> None:
+    """Unless it is told again and again of a reset that is far away."""
+    clock, said = FixedClock(), UsageLimit("slow down", after_seconds=after)
+    async with bench(tmp_path, clock=clock) as here:
+        await here.add(spec(2))
+        await here.puppets.until_begun(1, 2)
+        await exhaust(here, 2, said)
+        for times in range(1, MOST_REFUSALS + 2):
+            await here.puppets.until_begun_again(1, times)
+            await exhaust(here, 1, said)
+            if here.view.turns[1].state is not TurnState.QUEUED:
+                break
+            until_ms = here.view.cooldowns["team"].until_ms
+            await move(here, clock, (until_ms - clock.now_ms()) / 1_000 + 1)
+        turn = here.view.turns[1]
+        if after == 3_600.0:
+            assert turn.state is TurnState.RUNNING, "it tries once more"
+            return
+        assert (turn.state, times) == (TurnState.FAILED, MOST_REFUSALS + 1)
+        assert turn.error == f"refused {MOST_REFUSALS} times in a row: HTTP 429"
+        assert here.view.tasks[1].status is Status.FAILED
+        until_ms = here.view.cooldowns["team"].until_ms
+        await move(here, clock, (until_ms - clock.now_ms()) / 1_000 + 1)
+        assert 2 in here.view.live, "the next one tries"
 
 
 async def test_a_failure_of_another_kind_proves_that_the_account_answers(tmp_path: Path) -> None:
