@@ -184,7 +184,8 @@ class DeckApp(TravellingApp):
 
     def leave(self) -> None:
         """Leaves at once where nothing ends by it; else asks how."""
-        if self.settings.attached or not self.view.running:
+        # what the screen shows may be half a second old
+        if self.settings.attached or not self.deck.view.running:
             self.exit(Leave(How.DETACH))
         elif not isinstance(self.screen, LeaveScreen):
             self.open(LeaveScreen(), self._leave_as)

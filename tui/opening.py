@@ -91,7 +91,9 @@ class OpeningApp(CommandingApp):
         self.open(WhyScreen(turn_id))
 
     def show_turns(self, filter_text: str) -> None:
-        """The turns that pass a filter, on the deck's own screen."""
+        """The turns that pass a filter, on the deck's own screen, which every other one leaves."""
+        while len(self.screen_stack) > 1:
+            self.pop_screen()
         deck = self.screen_stack[0]
         if isinstance(deck, DeckScreen):
             deck.set_filter(filter_text)

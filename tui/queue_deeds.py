@@ -49,13 +49,17 @@ def _to_move(screen: ActingScreen, at: Standpoint, where: Where) -> list[int]:
 def _merge(screen: ActingScreen, at: Standpoint) -> None:
     turns = tuple(turn.id for turn in at.marked)
     app = screen.deck_app
+
+    def merge() -> None:
+        app.carry_out(MergeTurns(turns=turns), f"{len(turns)} messages are one")
+        screen.unmark()
+
     app.ask_first(
         f"Merge {len(turns)} messages?",
         f"They become one text, at the place of #{turns[0]}. This cannot be taken back.",
         "Merge",
-        lambda: app.carry_out(MergeTurns(turns=turns), f"{len(turns)} messages are one"),
+        merge,
     )
-    screen.unmark()
 
 
 def _retarget(screen: ActingScreen, at: Standpoint) -> None:

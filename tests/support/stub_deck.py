@@ -59,6 +59,7 @@ class StubDeck:
         self.used: dict[int, TurnSpent] = {}
         self.said: dict[int, list[Message]] = {}
         self.pages_read = 0
+        self.conversations_read: list[int] = []
         self.gate: asyncio.Event | None = None
         """While it is set to an event, receipts wait for that event."""
 
@@ -101,6 +102,7 @@ class StubDeck:
         return self.used.get(turn, TurnSpent(Spent()))
 
     async def messages(self, conversation: int) -> Sequence[Message]:
+        self.conversations_read.append(conversation)
         return self.said.get(conversation, [])
 
 

@@ -9,13 +9,14 @@ import pytest
 
 from batchdeck.core.commands import Drain
 from batchdeck.core.errors import NoSupervisor
+from batchdeck.core.model.event import Event
 from batchdeck.core.model.turn import TurnState
 from batchdeck.core.view import DeckView
 from batchdeck.tui.app import DeckApp
 from batchdeck.tui.leaving import How, Leave
 from batchdeck.tui.settings import ScreenSettings
 from tests.support.screen import screen_text, until, until_gone, until_shown
-from tests.support.stub_deck import FixedClock, StubDeck, agent, task, turn, view_of
+from tests.support.stub_deck import NOW_MS, FixedClock, StubDeck, agent, task, turn, view_of
 from tests.tui.examples import busy_view, shown
 
 pytestmark = pytest.mark.anyio
@@ -135,3 +136,23 @@ async def test_a_failure_of_the_screen_leaves_one_line_and_a_code_that_is_not_0(
     shown_words = capfd.readouterr()
     assert "failed (RuntimeError); details are in /run/crash.txt" in shown_words.err
     assert secret not in shown_words.err + shown_words.out
+
+
+async def test_leaving_asks_about_what_runs_now_and_not_about_what_is_shown() -> None:
+    idle = view_of([turn(1)], [task(1)], [agent()])
+    deck = StubDeck(idle)
+    async with shown(deck) as (app, pilot):
+        deck._view = busy_view()  # published, and not on the screen yet
+        await pilot.press("q")
+        await until_shown(pilot, "4 turns are running")
+        assert app.return_value is None
+
+
+async def test_leaving_from_the_past_asks_about_what_runs_now() -> None:
+    deck = StubDeck(busy_view())
+    deck.happened = [Event(1, NOW_MS - 600_000, "turn.claimed", turn=412, task="docs/T-412")]
+    async with shown(deck) as (app, pilot):
+        await pilot.press("left_square_bracket")
+        await until(pilot, lambda: app.in_past)
+        await pilot.press("q")
+        await until_shown(pilot, "4 turns are running")

@@ -10,6 +10,7 @@ import pytest
 from textual.pilot import Pilot
 
 from batchdeck.core.commands import OnBusy, Receipt, Send
+from batchdeck.core.model.conversation import Message, Role
 from batchdeck.core.model.gate import GateName
 from batchdeck.core.model.limit import Limit
 from batchdeck.core.model.turn import TurnState
@@ -23,7 +24,7 @@ from batchdeck.tui.widgets.agent_table import AgentTable
 from batchdeck.tui.widgets.turn_table import TurnTable
 from tests.support.screen import screen_text, until, until_gone, until_shown
 from tests.support.stub_deck import NOW_MS, StubDeck, agent, task, turn, view_of
-from tests.tui.examples import busy_view, refuses_when_busy, shown
+from tests.tui.examples import busy_view, refuses_when_busy, shown, shows
 
 pytestmark = pytest.mark.anyio
 
@@ -333,3 +334,25 @@ async def test_the_usual_time_is_told_when_enough_turns_have_ended() -> None:
         await ask(app, pilot)
         await until_shown(pilot, "Turns of coder usually take 4 to 9 min.")
     assert usual_words(view_of(ended[:4]), "coder") == ""
+
+
+async def test_a_turns_screen_shows_an_edited_message_as_it_reads_and_looks_only_for_news() -> None:
+    def said(text: str) -> list[Message]:
+        return [Message(1, 1, 1, Role.OPERATOR, text, NOW_MS)]
+
+    first = view_of([turn(1), turn(2)], [task(1), task(2)], [agent()])
+    deck = StubDeck(first)
+    deck.said[1] = said("mend it")
+    async with shown(deck) as (_, pilot):
+        await pilot.press("enter")
+        await until_shown(pilot, "you: mend it")
+        for _n in range(3):
+            other = {**deck.view.turns, 2: replace(deck.view.turns[2], title="other")}
+            deck.publish(replace(deck.view, turns=other))
+            await shows(pilot, deck)
+        assert deck.conversations_read == [1], "what happens elsewhere is no news here"
+        deck.said[1] = said("mend it well")
+        edited = {**deck.view.turns, 1: replace(deck.view.turns[1], title="mend it well")}
+        deck.publish(replace(deck.view, turns=edited))
+        await until_shown(pilot, "you: mend it well")
+        assert screen_text(pilot.app).count("you: ") == 1

@@ -105,3 +105,10 @@ async def test_the_matrix_has_the_limits_at_its_margins(size: tuple[int, int]) -
         await pilot.press("j", "j", "enter")
         await until_shown(pilot, "agent:coder" if size[1] > 18 else "#412")
         assert len(app.screen_stack) == 1
+
+
+async def test_an_agent_opened_in_the_matrix_is_shown_on_the_decks_own_screen() -> None:
+    async with shown(StubDeck(busy_view())) as (app, pilot):
+        await pilot.press("e", "L", "M", "j", "j", "enter")
+        await until(pilot, lambda: len(app.screen_stack) == 1)
+        await until_shown(pilot, "turns ─ agent:coder")

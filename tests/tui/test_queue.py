@@ -285,3 +285,17 @@ async def test_what_is_edited_here_is_let_go_on_the_way_out(
     await app.let_all_go()
     assert [type(command) for command in deck.commands[2:]] == [PutHold, ReleaseHold]
     assert not app.edited
+
+
+async def test_marks_stay_where_a_merge_is_declined() -> None:
+    said = {"task": None, "trigger": Trigger.CHAT, "batch": None, "lane": None, "conversation": 5}
+    deck = StubDeck(view_of([turn(1, **said), turn(2, **said)], [], [agent()]))
+    async with shown(deck) as (_, pilot):
+        await pilot.press("Q", "V", "c")
+        await until_shown(pilot, "Merge 2 messages?")
+        await pilot.press("n")
+        await until_gone(pilot, "Merge 2 messages?")
+        await until_shown(pilot, "2 marked")
+        await pilot.press("c", "y")
+        await until(pilot, lambda: deck.commands)
+        await until_gone(pilot, "2 marked")

@@ -94,7 +94,7 @@ async def run_attached(context: Context, read_only: bool) -> int:
         await seat.sit(deck)
         code = await seat.leave(deck)
         if seat.left_by_choice:
-            _take_leave(parting_lines(deck.view, "batchdeck", attached=True))
+            _take_leave(parting_lines(deck.view, command_for(context, paths), attached=True))
         return code
     raise AssertionError("unreachable")
 

@@ -55,7 +55,7 @@ class LeaveScreen(LiveModal[How | None]):
         self._retitle()
 
     def _retitle(self) -> None:
-        running = self.scene.view.running
+        running = self.deck_app.deck.view.running
         words = Content(
             "1 turn is running" if running == 1 else f"{running or 'No'} turns are running"
         )
@@ -63,7 +63,7 @@ class LeaveScreen(LiveModal[How | None]):
         if dialog.border_title != words.markup:
             dialog.border_title = words
         below = 0 if self.size.width >= _WIDE else self.size.width - _FRAME
-        told = {"detach": detach_words(self.scene.view), **_MEANINGS}
+        told = {"detach": detach_words(self.deck_app.deck.view), **_MEANINGS}
         for choice, meaning in told.items():
             self.query_one(f"#{choice}", Choice).say_more(meaning, below)
 
@@ -76,7 +76,7 @@ class LeaveScreen(LiveModal[How | None]):
         if choice == "stay":
             self.dismiss(None)
         elif choice == "stop_all":
-            running = self.scene.view.running
+            running = self.deck_app.deck.view.running
             self.deck_app.open(
                 ConfirmScreen(f"Stop all {counted(running, 'running turn')}?", "", "Stop all", "s"),
                 self._stop_if_sure,

@@ -59,5 +59,4 @@ class MatrixScreen(TableScreen):
 
     def set_filter(self, text: str) -> None:
         """Opening an agent shows its turns, on the deck's own screen."""
-        self.dismiss()
         self.deck_app.show_turns(text)

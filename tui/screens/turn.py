@@ -11,11 +11,13 @@ from textual.containers import Horizontal
 from textual.content import Content
 from textual.widgets import Static
 
+from batchdeck.core.difference import changed_turns
 from batchdeck.core.errors import BatchdeckError
 from batchdeck.core.model.budget import TurnSpent
 from batchdeck.core.model.conversation import Message, Role
 from batchdeck.core.model.turn import ENDED, Turn
 from batchdeck.core.text import clean_text
+from batchdeck.core.view import DeckView
 from batchdeck.tui.action import Focus, Standpoint
 from batchdeck.tui.present.budgets import spent_words
 from batchdeck.tui.present.cells import Tone
@@ -47,7 +49,8 @@ class TurnScreen(ActingScreen):
     def __init__(self, turn_id: int) -> None:
         super().__init__()
         self._turn_id = turn_id
-        self._messages_shown = 0
+        self._messages: tuple[Message, ...] = ()
+        """Those that are shown."""
         self._used = ""
 
     def compose(self) -> ComposeResult:
@@ -83,8 +86,15 @@ class TurnScreen(ActingScreen):
         if before.view.turns.get(self._turn_id) is not self._turn:
             self._read_used()
         self._show()
-        if before.view is not scene.view:
+        if self._has_news(before.view, scene.view):
             self._read_messages()
+
+    def _has_news(self, before: DeckView, view: DeckView) -> bool:
+        """Whether a turn of the conversation is new or another: only with one comes a message."""
+        if self._turn is None or before is view:
+            return False
+        changed = (view.turns.get(turn_id) for turn_id in changed_turns(before, view))
+        return any(t is not None and t.conversation == self._turn.conversation for t in changed)
 
     @property
     def _turn(self) -> Turn | None:
@@ -169,9 +179,12 @@ class TurnScreen(ActingScreen):
             messages = await self.deck_app.deck.messages(turn.conversation)
         except BatchdeckError:
             return  # nobody there to ask: what is shown stays
-        fresh = messages[self._messages_shown :]
-        self._messages_shown = len(messages)
         log = self.query_one("#conversation", RingLog)
+        shown, self._messages = self._messages, tuple(messages)
+        if self._messages[: len(shown)] != shown:
+            log.clear()  # one that is still queued reads otherwise, or was merged
+            shown = ()
+        fresh = self._messages[len(shown) :]
         log.extend(
             [
                 line

@@ -113,11 +113,11 @@ def edit(work: Work, command: EditTurn) -> Receipt:
     title = one_line(command.text, 120)
     if turn.trigger in DECIDES_TASK and turn.task is not None:
         work.changes.add(sql.EDIT_PROMPT, (command.text, turn.task, turn.id))
-        work.changes.add(sql.EDIT_MESSAGE, (command.text, turn.id))
+        turn = evolve(turn)  # its title is the task's; whoever shows its text looks again
     else:
-        work.changes.add(sql.EDIT_MESSAGE, (command.text, turn.id))
         turn = evolve(turn, title=title)
-        work.put_turn(turn)
+    work.changes.add(sql.EDIT_MESSAGE, (command.text, turn.id))
+    work.put_turn(turn)
     work.emit("queue.edited", turn, by=command.by)
     return Receipt(accepted=True, turn=turn.id, state=turn.state, message=f"#{turn.id} edited")
 

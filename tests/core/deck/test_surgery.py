@@ -22,6 +22,7 @@ from batchdeck.core.commands import (
     SetLimit,
     StopTurn,
 )
+from batchdeck.core.difference import changed_turns
 from batchdeck.core.model.spec import TaskSpec
 from batchdeck.core.model.turn import TurnState
 from batchdeck.core.rules.order import service_order
@@ -294,3 +295,14 @@ async def test_a_target_keeps_its_order_among_the_queues_of_several_agents(
         assert not refused.accepted
         assert "target t runs strictly in the order received: #1, #2" in refused.message
         assert [here.view.turns[turn].position for turn in (1, 2, 3)] == [1, 2, 3]
+
+
+async def test_whoever_shows_the_text_of_a_turn_is_told_that_it_was_edited(tmp_path: Path) -> None:
+    async with bench(tmp_path) as here:
+        await here.deck.submit(SetLimit(name="global", value=0))
+        await here.add(batch_spec("b", [TaskSpec("T1", "a")], [demo_agent("a", 1)]))
+        before = here.view
+        await here.deck.submit(EditTurn(turn=1, text="another prompt"))
+        assert 1 in changed_turns(before, here.view)
+        assert here.view.turns[1] is not before.turns[1]
+        assert here.view.turns[1].title == before.turns[1].title
