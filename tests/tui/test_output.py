@@ -54,6 +54,19 @@ async def test_the_end_is_followed() -> None:
         await until_shown(pilot, "line 199")
 
 
+async def test_the_scrollbar_stands_where_the_lines_do() -> None:
+    deck = StubDeck(running_view())
+    deck.outputs[1] = numbered(0, 100)
+    async with shown(deck) as (app, pilot):
+        pane = app.screen.query_one(OutputPane)
+        await until_shown(pilot, "line 99")
+        assert pane.vertical_scrollbar.position == pane.scroll_y == pane.max_scroll_y > 0
+        pane.focus()
+        await pilot.press("pageup")
+        await until_shown(pilot, "reading, G follows")
+        assert pane.vertical_scrollbar.position == pane.scroll_y < pane.max_scroll_y
+
+
 async def test_what_is_being_read_stays_where_it_is() -> None:
     deck = StubDeck(running_view())
     deck.outputs[1] = numbered(0, 200)
@@ -250,8 +263,8 @@ async def test_a_scrollbar_hides_nothing_of_a_line_that_is_wrapped() -> None:
         await until_shown(pilot, "abcd")
         pane.focus()
         await pilot.press("W")
+        await until(pilot, lambda: pane.show_vertical_scrollbar)
         await until_shown(pilot, "end")
-        assert pane.show_vertical_scrollbar
         pieces = re.findall("[a-z]{40,}", screen_text(app))
         assert len(pieces) > 3
         assert all(said.find(one + other) >= 0 for one, other in pairwise(pieces))

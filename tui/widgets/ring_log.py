@@ -165,11 +165,17 @@ class RingLog(ScrollView, can_focus=True):
         dropped, self._first = first - self._first, first
         self._resize_virtually()
         if self.follow:
-            self.set_scroll(None, max(0, len(self._lines) - self.size.height))
+            self._stand_at(max(0, len(self._lines) - self.size.height))
             self._refresh_scrollbars()
         elif dropped > 0:
-            self.set_scroll(None, max(0, self.scroll_y - dropped))
+            self._stand_at(max(0, self.scroll_y - dropped))
         self.refresh()
+
+    def _stand_at(self, line: float) -> None:
+        """Without what scrolling costs, and so with the scrollbar's own place."""
+        self.set_scroll(None, line)
+        if line or self.show_vertical_scrollbar:
+            self.vertical_scrollbar.position = line
 
     def _resize_virtually(self) -> None:
         before, size = self.virtual_size, Size(self._width, len(self._lines))
