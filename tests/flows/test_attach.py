@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import signal
 
+import pytest
+
 from batchdeck.core.control.remote import GONE
 from tests.flows.conftest import OpenTerminal
 from tests.flows.test_gates_end_to_end import Limited, batch, settles_at
-from tests.support.terminal import ENTER, SHIFT_TAB
-from tests.support.workspace import Workspace
+from tests.support.terminal import ENTER, SHIFT_TAB, Terminal
+from tests.support.workspace import COMMAND, Workspace
 
 
 def test_a_limit_raised_there_lets_the_next_turn_start(
@@ -76,3 +78,26 @@ def test_without_a_terminal_or_a_supervisor_it_says_what_to_do(
     space.run("limit", "global=2", code=0)
     nobody = terminal("attach")
     nobody.until_shown("Nobody dispatches the deck")
+
+
+def test_who_leaves_is_told_the_command_that_opens_this_very_deck_again(
+    space: Workspace, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    tasks = [
+        {"id": "T1", "agent": "coder", "prompt": "exit=1"},
+        {"id": "T2", "agent": "coder", "prompt": space.until_told("T2")},
+    ]
+    file = space.batch(tasks=tasks, max_attempts=1)
+    space.start_run(file, "--headless", begun=2)
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    seat = Terminal(
+        [str(COMMAND), "--deck", str(space.deck), "attach"], elsewhere, space.environment
+    )
+    try:
+        seat.until_shown("1 failed")
+        seat.press("q")
+        assert seat.leave() == 0
+        told = b"batchdeck --deck " + str(space.deck).encode() + b" tasks --status FAILED"
+        assert told in seat.raw
+    finally:
+        seat.close()

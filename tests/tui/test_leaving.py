@@ -150,9 +150,13 @@ async def test_leaving_asks_about_what_runs_now_and_not_about_what_is_shown() ->
 
 async def test_leaving_from_the_past_asks_about_what_runs_now() -> None:
     deck = StubDeck(busy_view())
-    deck.happened = [Event(1, NOW_MS - 600_000, "turn.claimed", turn=412, task="docs/T-412")]
+    deck.happened = [
+        Event(1, NOW_MS - 600_000, "turn.queued", turn=412, task="docs/T-412", agent="coder"),
+        Event(2, NOW_MS - 5_000, "turn.claimed", turn=412, task="docs/T-412", agent="coder"),
+    ]
     async with shown(deck) as (app, pilot):
         await pilot.press("left_square_bracket")
         await until(pilot, lambda: app.in_past)
+        assert "slots 3/8" in screen_text(app)
         await pilot.press("q")
         await until_shown(pilot, "4 turns are running")
