@@ -16,7 +16,7 @@ from batchdeck.tui.action import DECK_PARTS, Focus, Standpoint
 from batchdeck.tui.present.statuses import StatusRow
 from batchdeck.tui.screens.acting import bindings_of
 from batchdeck.tui.screens.changing import ChangingScreen
-from batchdeck.tui.screens.filtering import FilteringScreen
+from batchdeck.tui.screens.filtering import TurnsScreen
 from batchdeck.tui.widgets.action_bar import ActionBar
 from batchdeck.tui.widgets.agent_table import AgentTable
 from batchdeck.tui.widgets.headline import Headline
@@ -27,7 +27,7 @@ from batchdeck.tui.widgets.turn_table import TurnTable
 from batchdeck.tui.widgets.virtual_table import VirtualTable
 
 
-class DeckScreen(ChangingScreen, FilteringScreen):
+class DeckScreen(ChangingScreen, TurnsScreen):
     """The parts stand side by side where there is room; else the one with the focus is shown."""
 
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (104, "-wide")]  # noqa: RUF012

@@ -147,9 +147,6 @@ class EventsScreen(FilteringScreen):
     def filter_done(self) -> None:
         self.query_one(EventTable).focus()
 
-    def unmark(self) -> bool:
-        return False
-
     def _show(self) -> None:
         table = self.query_one(EventTable)
         shown = [seq for seq, event in self._events.items() if self._filter.passes(event)]

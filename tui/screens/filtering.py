@@ -1,6 +1,8 @@
-"""A screen with rows that a filter chooses from, and that can be marked."""
+"""A screen with rows that a filter chooses from."""
 
 from __future__ import annotations
+
+from abc import abstractmethod
 
 from textual import on
 from textual.app import ComposeResult
@@ -15,8 +17,6 @@ from batchdeck.tui.widgets.turn_table import TurnTable
 class FilteringScreen(ActingScreen):
     """Escape takes the marks away first, then the filter, then it goes back."""
 
-    VERTICAL_BREAKPOINTS = [(0, "-short"), (18, "-middling"), (30, "-tall")]  # noqa: RUF012
-
     def compose_filter(
         self, example: str = "status:READY agent:coder !text", name: str = "filter"
     ) -> ComposeResult:
@@ -26,28 +26,13 @@ class FilteringScreen(ActingScreen):
             yield FilterBar(example, id="filter")
 
     @property
-    def _turns(self) -> TurnTable:
-        return self.query_one(TurnTable)
-
-    @property
+    @abstractmethod
     def filter_text(self) -> str:
-        return self._turns.filter_text
+        """The filter as it was written; an empty text shows all."""
 
-    def sort(self) -> None:
-        self._turns.sort = self._turns.sort.following
-        self.say(f"sorted by {self._turns.sort}: s goes on")
-
-    def mark(self) -> None:
-        self._turns.mark()
-
-    def mark_all(self) -> None:
-        self._turns.mark_all()
-
-    def unmark(self) -> bool:
-        return self._turns.unmark()
-
-    def set_filter(self, text: str) -> None:
-        self._turns.filter_text = text
+    @abstractmethod
+    def filter_done(self) -> None:
+        """The filter is written: the rows have the keys again."""
 
     def ask_filter(self) -> None:
         self.query_one("#filtering").add_class("-open")
@@ -74,6 +59,33 @@ class FilteringScreen(ActingScreen):
         self.query_one("#filtering").remove_class("-open")
         self.filter_done()
 
+
+class TurnsScreen(FilteringScreen):
+    """The rows are turns, which can be sorted, and marked so that one key is about several."""
+
+    @property
+    def _turns(self) -> TurnTable:
+        return self.query_one(TurnTable)
+
+    @property
+    def filter_text(self) -> str:
+        return self._turns.filter_text
+
+    def set_filter(self, text: str) -> None:
+        self._turns.filter_text = text
+
     def filter_done(self) -> None:
-        """The filter is written: the turns have the keys again."""
         self._turns.focus()
+
+    def sort(self) -> None:
+        self._turns.sort = self._turns.sort.following
+        self.say(f"sorted by {self._turns.sort}: s goes on")
+
+    def mark(self) -> None:
+        self._turns.mark()
+
+    def mark_all(self) -> None:
+        self._turns.mark_all()
+
+    def unmark(self) -> bool:
+        return self._turns.unmark()

@@ -39,7 +39,6 @@ class ItemTable(VirtualTable[ItemKey]):
 
 
 class ItemsScreen(ChangingScreen):
-    VERTICAL_BREAKPOINTS = [(0, "-short"), (18, "-middling"), (30, "-tall")]  # noqa: RUF012
     AUTO_FOCUS = "ItemTable"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(
         (Focus.ITEMS,), *NO_FILTER_NO_MARKS, "items"

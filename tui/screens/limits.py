@@ -41,7 +41,6 @@ class LimitTable(VirtualTable[str]):
 
 
 class LimitsScreen(ChangingScreen):
-    VERTICAL_BREAKPOINTS = [(0, "-short"), (18, "-middling"), (30, "-tall")]  # noqa: RUF012
     AUTO_FOCUS = "LimitTable"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of((Focus.LIMITS,), *_LEFT_OUT)
 

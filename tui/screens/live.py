@@ -54,7 +54,9 @@ class Live(FlowMixin):
 
 
 class LiveScreen(Live, Screen[Result]):
-    """A screen that stays true."""
+    """A screen that stays true, laid out by its height."""
+
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (18, "-middling"), (30, "-tall")]  # noqa: RUF012
 
 
 class LiveModal(Live, ModalScreen[Result]):

@@ -19,7 +19,7 @@ from batchdeck.tui.present.queue_rows import QUEUE_COLUMNS, queue_row
 from batchdeck.tui.present.receipts import refused_words
 from batchdeck.tui.screens.acting import bindings_of
 from batchdeck.tui.screens.edit import EditScreen
-from batchdeck.tui.screens.filtering import FilteringScreen
+from batchdeck.tui.screens.filtering import TurnsScreen
 from batchdeck.tui.screens.live import is_up
 from batchdeck.tui.turn_deeds import is_held
 from batchdeck.tui.widgets.action_bar import ActionBar
@@ -31,7 +31,7 @@ _PARTS = frozenset({Focus.QUEUE})
 _LEFT_OUT = ("queue", "next_part", "previous_part", "retry")
 
 
-class QueueScreen(FilteringScreen):
+class QueueScreen(TurnsScreen):
     AUTO_FOCUS = "TurnTable"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(_PARTS, *_LEFT_OUT)
 

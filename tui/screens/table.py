@@ -25,7 +25,6 @@ class TableScreen(ActingScreen):
     AUTO_FOCUS = "VirtualTable"
     part = Focus.TURNS
     """What the keys are about."""
-    VERTICAL_BREAKPOINTS = [(0, "-short"), (18, "-middling"), (30, "-tall")]  # noqa: RUF012
 
     @abstractmethod
     def table(self) -> VirtualTable[Any]:

@@ -26,7 +26,6 @@ from batchdeck.tui.present.happenings import moment
 from batchdeck.tui.present.scene import Scene
 from batchdeck.tui.present.turns import state_word, turn_symbol, turn_time, turn_tone, what
 from batchdeck.tui.screens.acting import ActingScreen, bindings_of
-from batchdeck.tui.screens.deck import DeckScreen
 from batchdeck.tui.widgets.action_bar import ActionBar
 from batchdeck.tui.widgets.charts import Charts
 from batchdeck.tui.widgets.filter_bar import FilterBar
@@ -42,7 +41,6 @@ _MOST_LINES = 3
 
 
 class TurnScreen(ActingScreen):
-    VERTICAL_BREAKPOINTS = DeckScreen.VERTICAL_BREAKPOINTS
     AUTO_FOCUS = "OutputPane"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of((Focus.TURNS,), *_LEFT_OUT)
 
