@@ -209,13 +209,15 @@ LOG_FILES = 3
 def log_to(path: Path) -> None:
     """Sends what the engine has to say to a file that never grows beyond all bounds.
 
-    Where nothing is said, no file is made; said again of another deck, it is about that one.
+    What libraries have to complain of goes there too: nothing of it may reach the screen. Where
+    nothing is said, no file is made; said again of another deck, it is about that one.
     """
     from logging.handlers import RotatingFileHandler
 
-    logger = logging.getLogger("batchdeck")
+    root, logger = logging.getLogger(), logging.getLogger("batchdeck")
     for earlier in tuple(logger.handlers):
         logger.removeHandler(earlier)
+        root.removeHandler(earlier)
         earlier.close()
     handler = RotatingFileHandler(
         path, maxBytes=LOG_BYTES, backupCount=LOG_FILES - 1, encoding="utf-8", delay=True
@@ -224,6 +226,7 @@ def log_to(path: Path) -> None:
     logging.raiseExceptions = False  # a log that cannot be written is no reason for a traceback
     logger.addHandler(handler)
     logger.propagate = False
+    root.addHandler(handler)
 
 
 def run() -> int:

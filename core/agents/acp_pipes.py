@@ -8,10 +8,14 @@ from typing import Any
 
 import anyio
 import anyio.abc
+from acp.schema import PromptResponse
+from pydantic import ValidationError
 
 from batchdeck.core.agents.acp_report import Report
 from batchdeck.core.agents.dialects.registry import LINE_CAP
 from batchdeck.core.text import LineSplitter
+
+_INTERNAL_ERROR = -32603
 
 
 class Pipes:
@@ -29,7 +33,7 @@ class Pipes:
         Raises:
             ConnectionError: the agent reads no more.
         """
-        line = json.dumps(message, separators=(",", ":")).encode() + b"\n"
+        line = json.dumps(message, separators=(",", ":"), default=str).encode() + b"\n"
         assert self._process.stdin is not None
         try:
             async with self._sending:
@@ -50,15 +54,16 @@ class Pipes:
         return self._messages.popleft()
 
     def _take(self, line: bytes) -> None:
-        try:
-            message = json.loads(line)
-        except (ValueError, RecursionError):
-            message = None
-        if isinstance(message, dict) and message.get("jsonrpc") == "2.0":
-            self._messages.append(message)
-            self._report.message(line, message)
-        else:
+        message = _message_in(line)
+        if message is None:
             self._report.heard(line)
+            return
+        self._report.message(line, message)
+        if "method" in message and "id" not in message:
+            # told at once and in order; of what the library does not know it would say so itself
+            self._report.notified(message)
+            return
+        self._messages.append(_mended(message))
 
     async def hear_errors(self) -> None:
         """Standard error is read to its end: a full pipe would stop the agent for ever."""
@@ -75,3 +80,29 @@ class Pipes:
         """The process sees its standard input end."""
         if self._process.stdin is not None:
             await self._process.stdin.aclose()
+
+
+def _message_in(line: bytes) -> dict[str, Any] | None:
+    """A message of the protocol; None: the line is none."""
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
+        return None
+    named = isinstance(message.get("method", ""), str)
+    answers = isinstance(message.get("id"), int | str | None)
+    return message if named and answers else None
+
+
+def _mended(message: dict[str, Any]) -> dict[str, Any]:
+    """Without what is beside the point of an answer, and of a form that ends it for nothing."""
+    error, result = message.get("error"), message.get("result")
+    if error is not None and not isinstance(error, dict):
+        return {**message, "error": {"code": _INTERNAL_ERROR, "message": str(error)}}
+    if isinstance(result, dict) and "stopReason" in result:
+        try:
+            PromptResponse.model_validate(result)
+        except ValidationError:  # such as tokens that are counted in a new way
+            return {**message, "result": {"stopReason": result["stopReason"]}}
+    return message

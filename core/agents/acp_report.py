@@ -7,6 +7,9 @@ from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from typing import Any
 
+from acp.schema import SessionNotification
+from pydantic import ValidationError
+
 from batchdeck.core.agents.output import EventOutput
 from batchdeck.core.model.permission import Decision, Permission
 from batchdeck.core.telling.acp import DECIDED
@@ -34,10 +37,16 @@ class Report:
     """Lines that are no message, and what was written to standard error."""
     _calls: OrderedDict[str, dict[str, Any]] = field(default_factory=OrderedDict)
 
-    def take(self, update: Any) -> None:
-        """One update; of an unknown kind: nothing happens."""
-        if self.replaying:
+    def notified(self, message: dict[str, Any]) -> None:
+        """What is told without an answer; of an unknown kind or form: nothing happens."""
+        if self.replaying or message["method"] != "session/update":
             return
+        try:
+            self._take(SessionNotification.model_validate(message.get("params")).update)
+        except ValidationError:
+            return  # it stands in the output, as everything does
+
+    def _take(self, update: Any) -> None:
         match getattr(update, "session_update", ""):
             case "agent_message_chunk":
                 text = getattr(update.content, "text", "") or ""

@@ -37,7 +37,8 @@ class Assignment:
     session: str | None = None
     """The program's own conversation id, where there is one to go on with."""
     said: tuple[tuple[str, str], ...] = ()
-    """The conversation so far, role and text, for kinds of agents that keep none themselves."""
+    """The conversation so far, role and text, for kinds of agents that keep none themselves, or may
+    have lost it."""
     prepare: tuple[tuple[str, ...], ...] = ()
     """Commands that its batch carries out once per folder before."""
     base: Path = Path("/")

@@ -136,7 +136,7 @@ def launch_for(assignment: Assignment) -> Launch:
     prompt_file = run / "prompt"
     content = assignment.prompt.encode("utf-8", "replace")
     write_private(prompt_file, content)
-    environment = environment_of(assignment, prompt_file, run / "ask")
+    environment = environment_of(assignment, prompt_file, run / attempt_files.ASK)
     argv = arguments(agent, content.decode(), prompt_file, assignment.session)
     folder, identity = _place(assignment)
     return Launch(

@@ -73,7 +73,11 @@ class OpenAIAgent:
         if control.stop.is_set():
             return _stopped(Answer())
         answer = Answer()
-        output = await anyio.to_thread.run_sync(EventOutput, assignment.run)
+        try:
+            output = await anyio.to_thread.run_sync(EventOutput, assignment.run)
+        except OSError as error:
+            words = f"the attempt could not be started: {error.strerror or error}"
+            return _no_use(words, answer)
         try:
             outcome = await self._until_stopped(assignment, control, answer, output)
             outcome = priced(outcome, assignment.agent)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import stat
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from batchdeck.core.agents.adapter import Question
+from batchdeck.core.agents.adapter import Outcome, Question
+from batchdeck.core.model.turn import TurnState
 from batchdeck.core.text import clean_line, clean_text, decode, one_line
 
 _LIMIT = 64 * 1024
@@ -40,6 +42,17 @@ def read_question(path: Path) -> Question | None:
         schema=_schema(document.get("schema")),
         default=None if document.get("default") is None else _words(document["default"]),
     )
+
+
+def with_question(outcome: Outcome, path: Path) -> Outcome:
+    """The outcome of an agent that ended by itself, with what it left for the operator."""
+    try:
+        question = read_question(path)
+    except NoQuestion as words:
+        return replace(outcome, state=TurnState.FAILED, error=str(words))
+    if question is None:
+        return outcome
+    return replace(outcome, state=TurnState.WAITING, error=None, question=question, limited=None)
 
 
 def _content(path: Path) -> bytes | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from batchdeck.core.agents.adapter import Assignment, Outcome
 from batchdeck.core.agents.dialects.registry import Reading
 from batchdeck.core.agents.pricing import priced
-from batchdeck.core.agents.question import NoQuestion, read_question
+from batchdeck.core.agents.question import with_question
 from batchdeck.core.executors import attempt_files
 from batchdeck.core.executors.executor import (
     Alive,
@@ -69,17 +69,10 @@ class Settling:
 
     def _exited(self, code: int) -> Outcome:
         outcome = priced(self.reading.outcome(code), self.assignment.agent)
-        try:
-            question = read_question(self.assignment.run / "ask")
-        except NoQuestion as words:
-            return replace(outcome, state=TurnState.FAILED, error=str(words))
-        if question is not None:
-            return replace(
-                outcome, state=TurnState.WAITING, error=None, question=question, limited=None
-            )
-        if code in NOT_A_PROGRAM:
+        asked = with_question(outcome, self.assignment.run / attempt_files.ASK)
+        if asked is outcome and code in NOT_A_PROGRAM:
             return replace(outcome, surroundings="agent")
-        return outcome
+        return asked
 
     def _timed_out(self, so_far: Outcome) -> Outcome:
         seconds = self.assignment.agent.timeout_seconds or 0

@@ -243,9 +243,11 @@ class Dispatcher:
         turn, assignment, control = job.turn, job.assignment, job.control
         if self._before_launch is not None:
             await self._before_launch(turn)
-        if assignment.agent.kind is AgentKind.OPENAI:
+        kind, session = assignment.agent.kind, assignment.session
+        if kind is AgentKind.OPENAI or (kind is AgentKind.ACP and session is not None):
+            # an ACP agent that has its session no more is told all of it again
             assignment = replace(assignment, said=await self._said(turn))
-        elif turn.trigger is Trigger.ANSWER and assignment.session is None:
+        elif turn.trigger is Trigger.ANSWER and session is None:
             prompt = await self._exchange(turn, assignment.prompt)
             assignment = replace(assignment, prompt=prompt)
         if control.stop.is_set():

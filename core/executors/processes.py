@@ -75,27 +75,31 @@ class OwnSession:
         """Signals all of them (0: none); the ids of those that are alive, signalled or not."""
         if not HAVE_PIDFD or not os.path.isdir("/proc/self"):
             return _signal_group(self._leader, number)
-        below = process_tree.descendants(self._leader)
-        return {pid for pid in _candidates() if self._signal_own(pid, below.get(pid), number)}
+        self._look()  # at all of them, before the first has gone and left its children to others
+        return {pid for pid, ticks in self._seen.items() if _signal_if_began(pid, ticks, number)}
 
-    def _signal_own(self, pid: int, parent: int | None, number: int) -> bool:
-        descriptor = _open(pid)
-        if descriptor is None:
-            return False
-        try:
-            # read with the descriptor bound: a number may have been given away meanwhile
+    def _look(self) -> None:
+        below = process_tree.descendants(self._leader)
+        for pid in _candidates():
             fields = process_tree.process_fields(pid)
-            if not fields or fields[0] in (b"Z", b"X"):
-                return False
-            ticks = int(fields[19])
-            is_below = parent is not None and int(fields[1]) == parent
-            if int(fields[3]) != self._leader and not is_below and self._seen.get(pid) != ticks:
-                return False
-            self._seen[pid] = ticks
-            _send(descriptor, number)
-            return True
-        finally:
-            os.close(descriptor)
+            if fields and (int(fields[3]) == self._leader or int(fields[1]) == below.get(pid)):
+                self._seen[pid] = int(fields[19])
+
+
+def _signal_if_began(pid: int, ticks: int, number: int) -> bool:
+    """Signals a process that began then; whether it is alive."""
+    descriptor = _open(pid)
+    if descriptor is None:
+        return False
+    try:
+        # read with the descriptor bound: a number may have been given away meanwhile
+        fields = process_tree.process_fields(pid)
+        if not fields or fields[0] in (b"Z", b"X") or int(fields[19]) != ticks:
+            return False
+        _send(descriptor, number)
+        return True
+    finally:
+        os.close(descriptor)
 
 
 def _signal_group(leader: int, number: int) -> set[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import logging
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,19 @@ def test_a_fault_without_a_supervisor_is_in_the_log_and_not_on_the_screen(
     assert "Nothing was changed" in said.err
     assert "Traceback" not in said.err
     assert "RuntimeError" in (space.deck / "batchdeck.log").read_text()
+
+
+def test_what_a_library_complains_of_is_in_the_log_too(
+    space: Workspace, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def complaining(*_: object) -> None:
+        logging.getLogger("some.library").error("an unheard-of message")
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr("batchdeck.core.deck.engine.look_up", complaining)
+    said = invoke("limit", "global=2", code=1)
+    assert "unheard-of" not in said.err
+    assert "an unheard-of message" in (space.deck / "batchdeck.log").read_text()
 
 
 def test_a_question_is_shown_to_programs_as_the_list_has_it(invoke: Invoke) -> None:

@@ -43,13 +43,15 @@ class ScriptedAgent:
     async def initialize(self, protocol_version: int, **_: Any) -> InitializeResponse:
         return InitializeResponse(
             protocol_version=min(protocol_version, PROTOCOL_VERSION),
-            agent_capabilities=AgentCapabilities(load_session=True),
+            agent_capabilities=AgentCapabilities(load_session="forgetful" not in sys.argv),
         )
 
     async def new_session(self, cwd: str, **_: Any) -> NewSessionResponse:
         return NewSessionResponse(session_id=uuid.uuid4().hex)
 
     async def load_session(self, cwd: str, session_id: str, **_: Any) -> LoadSessionResponse:
+        if "lost" in sys.argv:
+            raise RequestError.resource_not_found(session_id)
         self.loaded = session_id
         await self.connection.session_update(session_id, update_agent_message_text("long ago"))
         return LoadSessionResponse()
@@ -58,7 +60,8 @@ class ScriptedAgent:
         self.cancelled.set()
 
     async def prompt(self, session_id: str, prompt: Any, **_: Any) -> PromptResponse:
-        for line in prompt[0].text.splitlines():
+        self.told = prompt[0].text
+        for line in self.told.splitlines():
             verb, _blank, words = line.partition(" ")
             reason = await self.play(session_id, verb, words)
             if reason is not None:
@@ -107,6 +110,16 @@ class ScriptedAgent:
             case "rubbish":
                 sys.stdout.buffer.write(words.encode() + b'\n"words"\n[1]\n{"half": \n')
                 sys.stdout.flush()
+            case "raw":
+                sys.stdout.buffer.write(words.encode() + b"\n")
+                sys.stdout.flush()
+            case "repeat":
+                await update(session, update_agent_message_text(self.told))
+            case "ask":
+                leave_question(words)
+            case "finish_when_cancelled":
+                await self.cancelled.wait()
+                return "end_turn"
             case "wait":
                 await self.cancelled.wait()
                 return "cancelled"
@@ -143,6 +156,11 @@ class ScriptedAgent:
         await self.connection.session_update(session, update_agent_message_text(f"got {chosen} "))
         if chosen == "cancelled" and options is _OPTIONS:
             await self.cancelled.wait()
+
+
+def leave_question(words: str) -> None:
+    with open(os.environ["BATCHDECK_ASK"], "w") as file:
+        file.write(words)
 
 
 _OPTIONS = [("a", "allow_always"), ("y", "allow_once"), ("n", "reject_once")]

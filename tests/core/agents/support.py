@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import resource
 import sys
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from batchdeck.core.agents.adapter import Assignment, Control, Outcome
@@ -36,6 +39,17 @@ def assignment(tmp_path: Path, agent: Agent, prompt: str = "", **given: object) 
 
 def control() -> Control:
     return Control(started=lambda pid: None)
+
+
+@contextmanager
+def room_for(size: int) -> Iterator[None]:
+    """No file can grow beyond so many bytes, as on a full disk."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 async def outcome_of(given: Assignment) -> Outcome:

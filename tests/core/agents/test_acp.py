@@ -17,13 +17,14 @@ import pytest
 
 from batchdeck.core.agents.acp import AcpAgent
 from batchdeck.core.agents.acp_process import LEAVE_SECONDS
-from batchdeck.core.agents.adapter import Assignment, Control, Outcome
+from batchdeck.core.agents.adapter import Assignment, Control, Outcome, Question
 from batchdeck.core.executors.local import LocalExecutor
 from batchdeck.core.executors.process_tree import process_fields
 from batchdeck.core.executors.processes import OwnSession, marks
 from batchdeck.core.model.agent import Agent, AgentKind
 from batchdeck.core.model.turn import AttemptEnd, TurnState
 from batchdeck.core.telling.transcript import teller_of, told_lines
+from tests.core.agents.support import room_for
 
 pytestmark = pytest.mark.anyio
 AGENT = Path(__file__).parents[2] / "support" / "acp_agent.py"
@@ -31,7 +32,7 @@ PATIENCE = 30
 
 
 def assignment(folder: Path, prompt: str, *words: str, **fields: Any) -> Assignment:
-    session = fields.pop("session", None)
+    session, said = fields.pop("session", None), fields.pop("said", ())
     command = fields.pop("command", (sys.executable, str(AGENT), *words))
     return Assignment(
         turn=1,
@@ -41,6 +42,7 @@ def assignment(folder: Path, prompt: str, *words: str, **fields: Any) -> Assignm
         prompt=prompt,
         runs=folder,
         session=session,
+        said=said,
         environment=dict(os.environ),
     )
 
@@ -217,6 +219,104 @@ async def test_a_child_without_a_mark_in_a_session_of_its_own_ends_with_its_agen
         control.stop.set()
     fields = process_fields(int(noted.read_text()))
     assert fields is None or fields[0] == b"Z"
+
+
+async def test_a_stop_that_comes_when_all_is_done_undoes_nothing(tmp_path: Path) -> None:
+    asked = assignment(tmp_path, "say busy\nfinish_when_cancelled")
+    async with at_work(asked) as (control, ended):
+        control.stop.set()
+    assert (ended[0].state, ended[0].text) == (TurnState.SUCCEEDED, "busy")
+
+
+async def test_a_question_that_it_leaves_is_asked(tmp_path: Path) -> None:
+    words = '{"question": "which?", "choices": ["a", "b"]}'
+    outcome = await outcome_of(assignment(tmp_path, f"say hm\nask {words}"))
+    assert (outcome.state, outcome.text) == (TurnState.WAITING, "hm")
+    assert outcome.question == Question("which?", ("a", "b"))
+    assert outcome.session, "the answer goes on with it"
+
+
+SAID = (("operator", "the first"), ("agent", "its answer"))
+
+
+@pytest.mark.parametrize("how", ["forgetful", "lost"])
+async def test_one_that_has_its_session_no_more_is_told_the_exchange_again(
+    tmp_path: Path, how: str
+) -> None:
+    outcome = await outcome_of(
+        assignment(tmp_path, "and now\nrepeat", how, session="abc", said=SAID)
+    )
+    assert outcome.state is TurnState.SUCCEEDED
+    assert outcome.session not in (None, "abc")
+    assert outcome.text == (
+        "You were told:\nthe first\n\nYou said:\nits answer\n\nNow you are told:\nand now\nrepeat"
+    )
+
+
+async def test_one_that_has_its_session_is_told_nothing_twice(tmp_path: Path) -> None:
+    outcome = await outcome_of(assignment(tmp_path, "repeat", session="abc", said=SAID))
+    assert outcome.text == "repeat"
+
+
+def update(**told: object) -> str:
+    params = {"sessionId": "s", "update": told}
+    return json.dumps({"jsonrpc": "2.0", "method": "session/update", "params": params})
+
+
+def answer(result: object) -> str:
+    """To the prompt, which is the third request."""
+    return json.dumps({"jsonrpc": "2.0", "id": 2, "result": result})
+
+
+STRANGE = {
+    "an update of a new kind": update(sessionUpdate="brand_new", secret="s3cret"),
+    "an update without a kind": update(secret="s3cret"),
+    "a text of a new kind": update(sessionUpdate="agent_message_chunk", content={"type": "smell"}),
+    "a notification of a new kind": '{"jsonrpc": "2.0", "method": "brand/new", "params": [1]}',
+    "an id that is a list": '{"jsonrpc": "2.0", "id": [1], "result": {}}',
+    "a method that is a number": '{"jsonrpc": "2.0", "id": 7, "method": 8}',
+    "an answer that nobody waits for": '{"jsonrpc": "2.0", "id": 99, "error": "no"}',
+}
+
+
+@pytest.mark.parametrize("line", STRANGE.values(), ids=STRANGE)
+async def test_what_nobody_knows_is_kept_in_the_output_and_otherwise_passed_over(
+    tmp_path: Path, line: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    asked = assignment(tmp_path, f"raw {line}\nsay on")
+    outcome = await outcome_of(asked)
+    assert (outcome.state, outcome.text) == (TurnState.SUCCEEDED, "on")
+    assert line in output(asked)
+    assert caplog.text == ""
+
+
+async def test_a_new_way_to_stop_is_incomplete_and_keeps_the_text(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    line = answer({"stopReason": "brand_new"})
+    outcome = await outcome_of(assignment(tmp_path, f"say half\nraw {line}\nwait"))
+    assert (outcome.state, outcome.text) == (TurnState.INCOMPLETE, "half")
+    assert "stopReason 'brand_new'" in (outcome.error or "")
+    assert caplog.text == ""
+
+
+async def test_tokens_that_are_counted_in_a_new_way_are_unknown(tmp_path: Path) -> None:
+    line = answer({"stopReason": "end_turn", "usage": {"inputTokens": "many"}})
+    outcome = await outcome_of(assignment(tmp_path, f"say all\nraw {line}\nwait"))
+    assert (outcome.state, outcome.text, outcome.tokens_in) == (TurnState.SUCCEEDED, "all", None)
+
+
+async def test_an_error_that_is_a_word_fails_the_turn_with_it(tmp_path: Path) -> None:
+    line = '{"jsonrpc": "2.0", "id": 2, "error": "out of order"}'
+    outcome = await outcome_of(assignment(tmp_path, f"raw {line}\nwait"))
+    assert (outcome.state, outcome.error) == (TurnState.FAILED, "out of order")
+
+
+async def test_an_answer_counts_although_its_output_could_not_be_kept(tmp_path: Path) -> None:
+    asked = assignment(tmp_path, "big 50000\nsay all the same")
+    with room_for(20_000):
+        outcome = await outcome_of(asked)
+    assert (outcome.state, outcome.text) == (TurnState.SUCCEEDED, "all the same")
 
 
 async def test_a_time_limit_ends_it(tmp_path: Path) -> None:

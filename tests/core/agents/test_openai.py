@@ -15,10 +15,12 @@ import pytest
 from batchdeck.core.agents import chat_stream
 from batchdeck.core.agents.adapter import Assignment, Control, Outcome
 from batchdeck.core.agents.openai import OpenAIAgent
+from batchdeck.core.agents.output import EventOutput
 from batchdeck.core.model.agent import Agent, AgentKind
 from batchdeck.core.model.turn import AttemptEnd, TurnState
 from batchdeck.core.telling.said import Kind
 from batchdeck.core.telling.transcript import teller_of, told_lines
+from tests.core.agents.support import room_for
 from tests.support.chat_server import ChatServer, chat_server, delta, error, events
 
 pytestmark = pytest.mark.anyio
@@ -302,6 +304,33 @@ async def test_a_long_answer_in_short_events_is_no_event_without_an_end(
     with chat_server(events(*[delta("x") for _ in range(5_000)], delta("", "stop"))) as server:
         outcome = await outcome_of(assignment(tmp_path, server))
     assert (outcome.state, len(outcome.text)) == (TurnState.SUCCEEDED, 5_000)
+
+
+async def test_an_answer_counts_although_its_output_could_not_be_kept(tmp_path: Path) -> None:
+    pieces = [delta("x" * 1_000) for _ in range(20)]
+    with chat_server(events(*pieces, delta("", "stop"))) as server, room_for(5_000):
+        given = assignment(tmp_path, server)
+        outcome = await outcome_of(given)
+    assert (outcome.state, len(outcome.text)) == (TurnState.SUCCEEDED, 20_000)
+
+
+async def test_where_no_output_can_be_made_the_turn_is_not_begun(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    outcome = await outcome_of(assignment(tmp_path / "file", "http://127.0.0.1:9/v1"))
+    assert outcome.surroundings == "agent"
+    assert "could not be started: Not a directory" in (outcome.error or "")
+
+
+def test_what_could_not_be_kept_is_said_once_there_is_room_again(tmp_path: Path) -> None:
+    output = EventOutput(tmp_path / "run")
+    with room_for(2):
+        output.write(b"12345")
+        output.write(b"6")
+    output.write(b"7")
+    output.close()
+    lines = (tmp_path / "run" / "output").read_text().split("\n")
+    assert [lines[0], lines[2]] == ["12", "7"]
+    assert "the output could not be kept" in lines[1]
 
 
 async def test_a_line_separator_inside_a_string_cuts_nothing(tmp_path: Path) -> None:

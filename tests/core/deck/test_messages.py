@@ -9,6 +9,7 @@ import anyio
 import pytest
 
 from batchdeck.core.commands import AddTask, OnBusy, ReleaseHold, Send, SetLimit, StopTurn
+from batchdeck.core.model.agent import AgentKind
 from batchdeck.core.model.gate import GateName
 from batchdeck.core.model.spec import TaskSpec
 from batchdeck.core.model.task import Status
@@ -35,6 +36,20 @@ async def test_a_message_to_a_free_agent_starts_at_once(tmp_path: Path) -> None:
         assert receipt.state is TurnState.RUNNING
         await here.puppets.until_begun(2)
         assert here.puppets.assignments[2].prompt == "hello"
+
+
+async def test_an_agent_that_may_have_lost_its_session_is_handed_the_exchange_too(
+    tmp_path: Path,
+) -> None:
+    agent = replace(demo_agent("a", 1), kind=AgentKind.ACP)
+    async with bench(tmp_path) as here:
+        await here.add(batch_spec("b", [TaskSpec("T1", "a", prompt="begin")], [agent]))
+        await here.end(1, text="begun", session="s")
+        await here.deck.submit(Send(to="T1", text="more"))
+        await here.puppets.until_begun(2)
+        given = here.puppets.assignments[2]
+        assert (given.prompt, given.session) == ("more", "s")
+        assert given.said == (("operator", "begin"), ("agent", "begun"))
 
 
 async def test_a_message_to_a_busy_agent_is_refused_and_leaves_no_row(tmp_path: Path) -> None:
