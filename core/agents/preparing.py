@@ -92,13 +92,13 @@ class Preparation:
         if _succeeded(evidence):
             return None
         words = await anyio.to_thread.run_sync(_how_it_failed, evidence, run)
-        await anyio.to_thread.run_sync(shutil.rmtree, run, True)
+        await self._clear(run)
         return _stopped() if control.stop.is_set() else _failed(command, words, assignment)
 
     async def _start(
         self, assignment: Assignment, command: tuple[str, ...], folder: Path, run: Path
     ) -> None:
-        await anyio.to_thread.run_sync(shutil.rmtree, run, True)
+        await self._clear(run)
         await anyio.to_thread.run_sync(make_private_folder, run)
         given = assignment.environment
         environment = {name: given[name] for name in BASE if name in given} | {"TERM": "dumb"}
@@ -110,6 +110,11 @@ class Preparation:
             timeout_seconds=LONGEST_SECONDS,
         )
         await self._executor.start(launch)
+
+    async def _clear(self, run: Path) -> None:
+        """Takes away what is left of an earlier try, its processes too where its runner died."""
+        await self._executor.sweep(run.name)
+        await anyio.to_thread.run_sync(shutil.rmtree, run, True)
 
 
 def _name(assignment: Assignment, folder: Path, command: tuple[str, ...]) -> str:

@@ -21,20 +21,22 @@ class CappedOutput:
     """
 
     def __init__(self, path: str, cap: int) -> None:
-        self._path = path
+        """Raises OSError where there is no such file."""
+        # kept open: the agent may move its output away, or remove it, and write on
+        self._file = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
         self._cap = cap
         self._left_out_to = 0
 
     def keep_within_cap(self) -> None:
-        size = os.stat(self._path).st_size
+        size = os.fstat(self._file).st_size
         first = int(self._cap * _KEPT_HEAD) // _BLOCK * _BLOCK
         begin = max(first, self._left_out_to)
         end = (size - int(self._cap * _KEPT_TAIL)) // _BLOCK * _BLOCK
-        if size - begin + first > self._cap and end > begin and _punch(self._path, begin, end):
+        if size - begin + first > self._cap and end > begin and _punch(self._file, begin, end):
             self._left_out_to = end
 
 
-def _punch(path: str, begin: int, end: int) -> bool:
+def _punch(file: int, begin: int, end: int) -> bool:
     """Gives the blocks of a part of a file back; False where the system cannot."""
     if sys.platform != "linux":
         return False
@@ -42,8 +44,4 @@ def _punch(path: str, begin: int, end: int) -> bool:
 
     libc = ctypes.CDLL(None, use_errno=True)
     libc.fallocate.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64)
-    file = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
-    try:
-        return bool(libc.fallocate(file, _PUNCH_HOLE, begin, end - begin) == 0)
-    finally:
-        os.close(file)
+    return bool(libc.fallocate(file, _PUNCH_HOLE, begin, end - begin) == 0)

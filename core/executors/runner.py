@@ -229,14 +229,14 @@ class Watch:
 
     def _act(self, now: float) -> float:
         """Does what is due, and says for how many seconds nothing will be."""
+        self._output.keep_within_cap()
         if self._kill_at is None:
             self._decide(now)
         if self._kill_at is None:
-            self._output.keep_within_cap()
             until_deadline = self._deadline - now if self._deadline else _LOOK_FOR_STOP
             return min(_LOOK_FOR_STOP, until_deadline)
         if now < self._kill_at:
-            return self._kill_at - now
+            return min(_LOOK_FOR_STOP, self._kill_at - now)
         self._signal_tree(signal.SIGKILL)
         self._kill_again = min(2 * self._kill_again, _LONGEST_UNTIL_KILLED_AGAIN)
         return self._kill_again

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import signal
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +17,7 @@ from batchdeck.core.agents.preparing import Preparation
 from batchdeck.core.executors.local import LocalExecutor
 from batchdeck.core.model.agent import Agent, AgentKind
 from batchdeck.core.model.turn import TurnState
+from tests.core.executors.support import left
 
 pytestmark = pytest.mark.anyio
 
@@ -142,3 +145,61 @@ async def test_a_turn_that_waits_for_anothers_preparation_hears_that_it_is_to_st
             outcome = await preparation.carry_out(given, control)
     assert outcome is not None
     assert outcome.state is TurnState.CANCELLED
+
+
+CHILD = """
+import subprocess, time
+subprocess.Popen(["sleep", "600"], start_new_session=True)
+print("begun", flush=True)
+time.sleep(600)
+"""
+
+
+async def kill_the_runner(tmp_path: Path) -> str:
+    """Kills the runner of a preparation that has begun, and returns the mark of its processes."""
+    while True:
+        outputs = list((tmp_path / "runs").glob("prepare-*/output"))
+        if outputs and "begun" in outputs[0].read_text():
+            break
+        await anyio.sleep(0.01)
+    run = outputs[0].parent
+    os.kill(json.loads((run / "started.json").read_text())["runner"], signal.SIGKILL)
+    return run.name
+
+
+async def test_where_its_runner_dies_nothing_of_it_goes_on(tmp_path: Path) -> None:
+    given = assignment(tmp_path, tmp_path / "f", sys.executable, "-c", CHILD)
+    found = []
+
+    async def prepare() -> None:
+        found.append(await Preparation(LocalExecutor()).carry_out(given, Control(lambda _: None)))
+
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as turns:
+            turns.start_soon(prepare)
+            mark = await kill_the_runner(tmp_path)
+    assert found[0] is not None
+    assert left(mark) == []
+
+
+async def test_what_an_earlier_supervisor_left_of_it_is_ended_before_it_begins_anew(
+    tmp_path: Path,
+) -> None:
+    given = assignment(tmp_path, tmp_path / "f", sys.executable, "-c", CHILD)
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as turns:
+            turns.start_soon(Preparation(LocalExecutor()).carry_out, given, Control(lambda _: None))
+            while not list((tmp_path / "runs").glob("prepare-*/output")):
+                await anyio.sleep(0.01)
+            turns.cancel_scope.cancel()
+    mark = await kill_the_runner(tmp_path)
+    earlier = left(mark)
+    assert earlier, "a child of the killed runner's is still there"
+    control = Control(lambda _: None)
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as turns:
+            turns.start_soon(Preparation(LocalExecutor()).carry_out, given, control)
+            while set(left(mark)) & set(earlier):
+                await anyio.sleep(0.05)
+            control.stop.set()
+    assert left(mark) == []

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
+import anyio
 import pytest
 
 from batchdeck.core.deck.reading import read_page
 from batchdeck.core.executors import attempt_files
+from batchdeck.core.executors.executor import Ended
 from batchdeck.core.executors.local import LocalExecutor
+from batchdeck.core.model.turn import AttemptEnd
 from tests.core.executors.support import launch
 
 pytestmark = [
@@ -59,3 +63,40 @@ async def test_within_the_cap_every_byte_is_kept(tmp_path: Path) -> None:
     await executor.wait(given.run)
     lines = (given.run / attempt_files.OUTPUT).read_text().splitlines()
     assert len(lines) == 5_001
+
+
+DEAF = """
+import os, signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+print("begun", flush=True)
+while True:
+    os.write(1, b"x" * 4_000_000)
+    time.sleep(0.2)
+"""
+
+
+async def test_it_has_its_cap_while_the_agent_is_given_time_to_end(tmp_path: Path) -> None:
+    argv = (sys.executable, "-I", "-S", "-c", DEAF)
+    given = launch(tmp_path, "", argv=argv, output_cap=CAP, grace_seconds=4.0)
+    executor = LocalExecutor()
+    await executor.start(given)
+    output = given.run / attempt_files.OUTPUT
+    while not output.stat().st_size:
+        await anyio.sleep(0.01)
+    await executor.stop(given.run)
+    await executor.wait(given.run)
+    size = output.stat().st_size
+    assert size > 40_000_000, "it went on until it was killed"
+    assert output.stat().st_blocks * 512 < size / 2
+
+
+async def test_an_agent_that_removes_its_output_works_on_to_its_own_end(tmp_path: Path) -> None:
+    script = 'rm "$1"; sleep 2.5; exit 7'  # the runner looks once a second
+    given = launch(tmp_path, "")
+    output = given.run / attempt_files.OUTPUT
+    given = replace(given, argv=("/bin/sh", "-c", script, "sh", str(output)))
+    executor = LocalExecutor()
+    await executor.start(given)
+    evidence = await executor.wait(given.run)
+    assert isinstance(evidence, Ended)
+    assert (evidence.record.end, evidence.record.code) == (AttemptEnd.EXITED, 7)
