@@ -11,6 +11,7 @@ from acp.schema import SessionNotification
 from pydantic import ValidationError
 
 from batchdeck.core.agents.output import EventOutput
+from batchdeck.core.foreign_json import money
 from batchdeck.core.model.permission import Decision, Permission
 from batchdeck.core.telling.acp import DECIDED
 from batchdeck.core.text import decode, one_line
@@ -30,7 +31,8 @@ class Report:
 
     output: EventOutput
     said: str = ""
-    cost: float | None = None
+    session_cost: float | None = None
+    """Cumulative, as the protocol has it."""
     replaying: bool = False
     """An older session is being loaded: what it tells is known."""
     noise: deque[str] = field(default_factory=lambda: deque(maxlen=_TAIL))
@@ -57,7 +59,7 @@ class Report:
             case "tool_call_update":
                 self.call(update)
             case "usage_update" if update.cost is not None:
-                self.cost = float(update.cost.amount)
+                self.session_cost = money({"amount": update.cost.amount}, "amount")
 
     def call(self, told: Any) -> dict[str, Any]:
         """All that was told of a tool's call, this included, by field."""

@@ -174,7 +174,7 @@ class Talk:
             text=bounded(report.said),
             error=error,
             session=session,
-            cost=report.cost,
+            session_cost=report.session_cost,
             **fields,
         )
 

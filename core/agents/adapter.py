@@ -89,6 +89,9 @@ class Outcome:
     tokens_in: int | None = None
     tokens_out: int | None = None
     cost: float | None = None
+    """The attempt's own."""
+    session_cost: float | None = None
+    """What its session has cost so far, earlier attempts included, by programs that tell that."""
 
 
 class StopSign:

@@ -10,7 +10,9 @@ from batchdeck.core.model.agent import Agent
 
 def priced(outcome: Outcome, agent: Agent) -> Outcome:
     """With the cost worked out, where the program named none and everything is known for it."""
-    if outcome.cost is not None or agent.price_input is None or agent.price_output is None:
+    if outcome.cost is not None or outcome.session_cost is not None:
+        return outcome
+    if agent.price_input is None or agent.price_output is None:
         return outcome
     if outcome.tokens_in is None or outcome.tokens_out is None:
         return outcome

@@ -43,7 +43,9 @@ def hand_over(work: Work, conversation: int, agent: str) -> None:
     before."""
     found = work.state.conversations[conversation]
     if found.agent != agent:
-        work.state.conversations[conversation] = evolve(found, agent=agent, session=None)
+        work.state.conversations[conversation] = evolve(
+            found, agent=agent, session=None, session_cost=None
+        )
         work.changes.add(sql.HAND_OVER, (agent, conversation))
 
 
@@ -55,12 +57,17 @@ def repeat_step(work: Work, turn: Turn) -> None:
     work.changes.add(sql.REPEAT_STEP, row)
 
 
-def keep_session(work: Work, conversation: int, session: str) -> None:
-    """Remembers the program's own id of a conversation."""
+def keep_session(
+    work: Work, conversation: int, session: str, session_cost: float | None = None
+) -> None:
+    """Remembers the program's own id of a conversation, and what that has cost so far."""
     found = work.state.conversations[conversation]
-    if found.session != session:
-        work.state.conversations[conversation] = evolve(found, session=session)
-        work.changes.add(sql.SAVE_SESSION, (session, conversation))
+    if session_cost is None and found.session == session:
+        return
+    if (found.session, found.session_cost) != (session, session_cost):
+        kept = evolve(found, session=session, session_cost=session_cost)
+        work.state.conversations[conversation] = kept
+        work.changes.add(sql.SAVE_SESSION, (session, session_cost, conversation))
 
 
 def add_message(work: Work, turn: Turn, role: Role, text: str) -> None:

@@ -10,7 +10,7 @@ from batchdeck.core.deck.conversing import add_message, keep_session
 from batchdeck.core.deck.cooling import MOST_REFUSALS, cool_down, note_end
 from batchdeck.core.deck.losing import decide_lost
 from batchdeck.core.deck.permitting import close_live
-from batchdeck.core.deck.spending import spend
+from batchdeck.core.deck.spending import spend, with_own_cost
 from batchdeck.core.deck.stepping import take_answer
 from batchdeck.core.deck.tasks import decide_task, leave_unstarted
 from batchdeck.core.deck.turns import put_hold, refresh_next, requeue
@@ -37,9 +37,10 @@ def ended(work: Work, turn_id: int, attempt: str, outcome: Outcome) -> None:
     if turn is None or turn.attempt != attempt or turn.ended_ms is not None:
         return
     close_live(work, turn)
+    outcome = with_own_cost(work, turn, outcome)
     _record_attempt(work, turn, attempt, outcome)
     if outcome.session is not None:
-        keep_session(work, turn.conversation, outcome.session)
+        keep_session(work, turn.conversation, outcome.session, outcome.session_cost)
     if turn.state is TurnState.STOPPING and outcome.state in _NO_END:
         outcome = evolve(outcome, state=TurnState.CANCELLED)  # it is gone, as it was meant to be
     note_end(work, turn, outcome)

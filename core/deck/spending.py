@@ -18,6 +18,8 @@ from batchdeck.core.store import changes as sql
 
 _NEVER_BEGAN = frozenset({AttemptEnd.FENCED})
 _NOTHING = Spent()
+_DECIMALS = 12
+"""Of a difference of two sums of money; what is beyond comes of the arithmetic."""
 
 
 def spend(work: Work, turn: Turn, outcome: Outcome) -> None:
@@ -30,6 +32,21 @@ def spend(work: Work, turn: Turn, outcome: Outcome) -> None:
         work.note_spent(name)
     if turn.batch in work.state.budgets_of:
         _stand(work, turn.batch)
+
+
+def with_own_cost(work: Work, turn: Turn, outcome: Outcome) -> Outcome:
+    """An attempt's own cost, of a program that tells what its whole session has cost so far.
+
+    A sum that is smaller than before is another count, such as that of a new process.
+    """
+    total = outcome.session_cost
+    if total is None:
+        return outcome
+    conversation = work.state.conversations[turn.conversation]
+    goes_on = outcome.session is not None and outcome.session == conversation.session
+    before = (conversation.session_cost or 0.0) if goes_on else 0.0
+    own = total if total < before else round(total - before, _DECIMALS)
+    return evolve(outcome, cost=own)
 
 
 def _plus(spent: Spent, outcome: Outcome) -> Spent:

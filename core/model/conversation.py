@@ -23,6 +23,8 @@ class Conversation:
     """Of a named one: its batch."""
     called: str | None = None
     """The name that steps of a foreach give it; within its batch there is one of that name."""
+    session_cost: float | None = None
+    """What the session has cost so far; None: its program does not tell that."""
 
     @property
     def name(self) -> str:

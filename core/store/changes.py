@@ -61,12 +61,12 @@ ADVANCE_TASK = (
     "shared = ? WHERE id = ?"
 )
 REPLAN_ITEM = "UPDATE tasks SET item = ?, shared = ? WHERE id = ?"
-HAND_OVER = "UPDATE conversations SET agent = ?, session = NULL WHERE id = ?"
+HAND_OVER = "UPDATE conversations SET agent = ?, session = NULL, session_cost = NULL WHERE id = ?"
 INSERT_CONVERSATION = (
     "INSERT INTO conversations (id, agent, task, session, title, batch, name, created_ms) "
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 )
-SAVE_SESSION = "UPDATE conversations SET session = ? WHERE id = ?"
+SAVE_SESSION = "UPDATE conversations SET session = ?, session_cost = ? WHERE id = ?"
 INSERT_TASK = _insert("tasks", TASK_COLUMNS)
 REPLAN_TASK = (
     "UPDATE tasks SET title = ?, agent = ?, prompt = ?, priority = ?, target = ?, folder = ?, "

@@ -116,7 +116,9 @@ def _load(raw: sqlite3.Connection, ended_turns: int) -> Stored:
     defined = raw.execute("SELECT name, path FROM defined_folders")
     stored.defined_folders = {row["name"]: row["path"] for row in defined}
     conversations = _plain(
-        raw, "SELECT id, agent, task, session, title, batch, name FROM conversations ORDER BY id"
+        raw,
+        "SELECT id, agent, task, session, title, batch, name, session_cost "
+        "FROM conversations ORDER BY id",
     )
     conversation = maker(Conversation)
     stored.conversations = [conversation(*row) for row in conversations]

@@ -57,7 +57,7 @@ class Claude(EventLines):
     def _take_result(self, event: Mapping[str, Any]) -> None:
         self.final = True
         self._result = event
-        self.cost = money(event, "total_cost_usd")
+        self.session_cost = money(event, "total_cost_usd")
         self.add_tokens(part(event, "usage"), "input_tokens", "output_tokens")
         words = _why(event)
         is_error = bool(event.get("is_error"))

@@ -31,6 +31,8 @@ class EventLines(ABC):
         self.tokens_in: int | None = None
         self.tokens_out: int | None = None
         self.cost: float | None = None
+        self.session_cost: float | None = None
+        """Of the whole session so far, by programs that tell no more."""
         self.limit: UsageLimit | None = None
         """A used-up account that the program itself has named as such."""
         self._noise = LastWords()
@@ -60,6 +62,7 @@ class EventLines(ABC):
             tokens_in=self.tokens_in,
             tokens_out=self.tokens_out,
             cost=self.cost,
+            session_cost=self.session_cost,
             limited=self._limit_behind(verdict),
         )
 

@@ -29,6 +29,7 @@ from tests.core.agents.support import room_for
 pytestmark = pytest.mark.anyio
 AGENT = Path(__file__).parents[2] / "support" / "acp_agent.py"
 PATIENCE = 30
+DOLLARS = {"amount": 0.5, "currency": "USD"}
 
 
 def assignment(folder: Path, prompt: str, *words: str, **fields: Any) -> Assignment:
@@ -72,6 +73,12 @@ async def test_a_prompt_is_answered_with_text_usage_and_the_sessions_id(tmp_path
         ("usage", "10 tokens in, 5 out"),
         ("result", "end turn"),
     ]
+
+
+async def test_a_cost_is_that_of_the_whole_session(tmp_path: Path) -> None:
+    line = update(sessionUpdate="usage_update", size=9, used=1, cost=DOLLARS)
+    outcome = await outcome_of(assignment(tmp_path, f"raw {line}\nsay on", price_input=1.0))
+    assert (outcome.text, outcome.session_cost, outcome.cost) == ("on", 0.5, None)
 
 
 async def test_an_earlier_session_is_loaded_and_what_it_replays_is_no_output(

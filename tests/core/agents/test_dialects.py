@@ -64,7 +64,8 @@ def test_a_recorded_success_is_understood(
 
     assert (outcome.state, outcome.text) == (TurnState.SUCCEEDED, text)
     assert (outcome.tokens_in, outcome.tokens_out) == tokens
-    assert outcome.cost == cost
+    told = (outcome.cost, outcome.session_cost)
+    assert told == ((None, cost) if kind == CLAUDE else (cost, None)), "claude's is its session's"
     assert (outcome.session or "").startswith(session)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from batchdeck.core.commands import PutHold, ReleaseHold, RetryTask
+from batchdeck.core.commands import PutHold, ReleaseHold, RetryTask, Send
 from batchdeck.core.deck.handling import parts
 from batchdeck.core.deck.looking import look
 from batchdeck.core.model.budget import Spent, TurnSpent
@@ -39,6 +39,23 @@ async def test_what_attempts_use_is_added_up_and_what_nobody_knows_is_no_zero(
         assert here.view.spent == {"agent:a": sums, "batch:b": sums}
     async with bench(tmp_path) as here:
         assert here.view.spent["agent:a"] == sums, "kept, and not counted anew"
+
+
+async def test_what_a_session_has_cost_so_far_counts_once(tmp_path: Path) -> None:
+    """Over a restart too; a smaller sum is a new count, and so is that of another session."""
+    said = [("s", 0.5), ("s", 0.75), ("s", 0.25), ("t", 0.3), (None, 0.1), ("t", 0.4)]
+    own = []
+    for number, (session, total) in enumerate(said, 1):
+        async with bench(tmp_path) as here:
+            if number == 1:
+                await here.add(spec(1))
+            else:
+                await here.deck.submit(Send(to="T1", text="more"))
+            await here.end(number, session=session, session_cost=total)
+            own.append((await here.deck.spent(number)).turn.money)
+            money = here.view.spent["agent:a"].money
+    assert own == [0.5, 0.25, 0.25, 0.3, 0.1, 0.1]
+    assert money == pytest.approx(1.5)
 
 
 async def test_a_turn_and_its_task_say_what_they_used_by_their_attempts(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from batchdeck.core.store.migrate import migrate, migrations, statements, versio
 
 NEWEST = migrations()[-1].number
 REASONS_SINCE = 7
+SESSION_COST_SINCE = 10
 SPENT_SINCE = 5
 """The schema that adds up what earlier attempts used."""
 EARLIER = range(1, NEWEST)
@@ -96,6 +97,15 @@ def test_reasons_that_were_words_are_read_once(tmp_path: Path) -> None:
         assert state.tasks[1].because is Because.DEPENDENCY
         assert state.tasks[2].because is Because.CANCELLED
         assert state.turns[2].stopped_by == "Ann"
+
+
+def test_what_a_session_has_cost_is_not_counted_again(tmp_path: Path) -> None:
+    with closing(deck_of(SESSION_COST_SINCE - 1, tmp_path / "old.db")) as raw:
+        raw.execute("UPDATE conversations SET session = 's'")
+        migrate(raw)
+        state = state_from(load(raw, 10), "/deck")
+        assert state.conversations[1].session_cost == 0.5
+        assert state.conversations[2].session_cost is None
 
 
 class Killed(BaseException):
