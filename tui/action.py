@@ -52,6 +52,8 @@ class Standpoint:
     read_only: bool = False
     past: bool = False
     """What is seen is not there any more."""
+    needing: int = 0
+    """How many things need a person."""
     slip: str | None = None
     """That what is under the cursor has come there by itself this very moment, in words."""
 

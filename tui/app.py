@@ -28,8 +28,7 @@ from batchdeck.tui.present.cells import Tone
 from batchdeck.tui.present.needs import urgent_count
 from batchdeck.tui.present.news import news
 from batchdeck.tui.present.queues import Queues
-from batchdeck.tui.present.scene import Scene
-from batchdeck.tui.present.sparing import Sparing
+from batchdeck.tui.present.scene import Kept, Scene
 from batchdeck.tui.screens.deck import DeckScreen
 from batchdeck.tui.screens.leave import LeaveScreen
 from batchdeck.tui.screens.live import Live
@@ -71,7 +70,7 @@ class DeckApp(TravellingApp):
         self.bandwidth = Bandwidth()
         self.pace = Pace()
         self._queues = Queues()
-        self._needing = Sparing(urgent_count)
+        self._kept = Kept()
         self._away = LookingAway(self.clock.now_ms())
         self._tick: Timer | None = None
         self._leaves_when_drained = False
@@ -114,14 +113,14 @@ class DeckApp(TravellingApp):
         """What every screen shows: the deck as it stands, or the moment that is looked at."""
         if self.past is None:
             return self.present()
-        needing = self._needing.of(self.view)
+        needing = urgent_count(self._kept.needs.of(self.view))
         return self.past.scene(self.clock.now_ms(), needing)
 
     def present(self) -> Scene:
         """The latest view, whatever is displayed."""
         now_ms = self.clock.now_ms()
         remark = self._away.words(self.view, now_ms)
-        return Scene(self.view, now_ms, self._queues, remark, bars=not self.bandwidth.low)
+        return Scene(self.view, now_ms, self._queues, remark, not self.bandwidth.low, self._kept)
 
     async def on_event(self, event: events.Event) -> None:
         if isinstance(event, events.Key) and self._away.key_pressed(self.view, self.clock.now_ms()):

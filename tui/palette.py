@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -39,7 +38,7 @@ class DeckCommands(Provider):
     def _entries(self) -> Iterator[Entry]:
         screen = self.screen
         if isinstance(screen, ActingScreen):
-            at = replace(screen.standpoint(), past=self._deck_app.in_past)
+            at = screen.here()
             for action in ACTIONS:
                 if action.in_palette and screen.offers(action.id):
                     name = _NAMES.get(action.id, action.label)

@@ -9,7 +9,6 @@ from batchdeck.core.model.task import COMPLETED, Status, may_move
 from batchdeck.core.model.turn import DECIDES_TASK, ENDED, LIVE, Turn, TurnState
 from batchdeck.core.view import DeckView
 from batchdeck.tui.action import Focus, Standpoint
-from batchdeck.tui.present.needs import needs
 
 _PerTurn = Callable[[Turn, DeckView], "str | None"]
 
@@ -84,7 +83,7 @@ def no_items(at: Standpoint) -> str | None:
 
 
 def nothing_needed(at: Standpoint) -> str | None:
-    return None if needs(at.view) else "nothing needs you"
+    return None if at.needing else "nothing needs you"
 
 
 def _for_none(at: Standpoint, why: _PerTurn) -> str | None:

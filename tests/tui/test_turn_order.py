@@ -15,6 +15,7 @@ from batchdeck.core.model.turn import ENDED, Turn, TurnState
 from batchdeck.core.rules.order import place, service_order
 from batchdeck.core.view import DeckView
 from batchdeck.tui.present.filtering import read_filter
+from batchdeck.tui.present.needs import Needs, needs
 from batchdeck.tui.present.queues import Queues
 from batchdeck.tui.present.turn_order import TurnOrder
 from tests.support.stub_deck import NOW_MS, task, turn, view_of
@@ -61,15 +62,15 @@ def in_lines(turns: Mapping[int, Turn]) -> dict[str, tuple[int, ...]]:
 def test_changes_lead_to_the_same_order_as_a_fresh_start(
     steps: list[tuple[int, TurnState, str, int]], words: str
 ) -> None:
-    kept, queues = TurnOrder(), Queues()
+    kept, known, queues = TurnOrder(), Needs(), Queues()
     kept.refilter(read_filter(words))
     view = DeckView()
     for step in steps:
         view = moved(view, step)
-        kept.update(view)
+        kept.update(view, known.of(view))
         queues.update(view)
         fresh = TurnOrder()
-        fresh.update(view)
+        fresh.update(view, needs(view))
         fresh.refilter(read_filter(words))
         assert kept.ids == fresh.ids
         assert list(queues.in_order()) == list(service_order(view))
@@ -90,15 +91,16 @@ def test_what_needs_you_comes_first_then_what_runs_what_waits_and_what_ended() -
         turn(7, TurnState.LOST),
     ]
     order = TurnOrder()
-    order.update(view_of(turns, [task(t.id) for t in turns], asks={1: Ask(1, 6, "?")}))
+    view = view_of(turns, [task(t.id) for t in turns], asks={1: Ask(1, 6, "?")})
+    order.update(view, needs(view))
     assert order.ids == [6, 7, 5, 4, 3, 2, 1]
 
 
 def test_nothing_changed_means_nothing_moved() -> None:
     view = view_of([turn(1), turn(2)])
     order = TurnOrder()
-    assert order.update(view)
-    assert not order.update(view)
-    assert not order.update(replace(view, revision=9))
+    assert order.update(view, ())
+    assert not order.update(view, ())
+    assert not order.update(replace(view, revision=9), ())
     retitled = {**view.turns, 1: replace(view.turns[1], title="other words")}
-    assert not order.update(replace(view, turns=retitled))
+    assert not order.update(replace(view, turns=retitled), ())

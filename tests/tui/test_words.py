@@ -232,9 +232,9 @@ def test_a_deck_that_came_up_held_says_how_it_goes_on_and_needs_a_person() -> No
     hold = Hold("deck", OURSELVES, "the last supervisor did not stop in order", NOW_MS)
     view = busy_view(holds={"deck": hold}, banner="The last supervisor did not stop in order.")
     assert held_words(view) == "held until you release it (p, or ! then h)"
-    assert urgent_count(view) == 2
+    assert urgent_count(needs(view)) == 2
     assert held_words(busy_view(holds=held("deck"))) == ""
-    assert urgent_count(busy_view(holds=held("deck", reason="lunch"))) == 1
+    assert urgent_count(needs(busy_view(holds=held("deck", reason="lunch")))) == 1
 
 
 def test_a_long_name_of_a_batch_is_shortened_before_it_goes() -> None:
@@ -317,13 +317,13 @@ def test_what_needs_you_is_oldest_first_and_known_holds_come_last() -> None:
     kinds = [(need.kind.value, need.urgent) for need in needs(view)]
     assert kinds == [("fault", True), ("ask", True), ("hold", True), *[("hold", False)] * 2]
     assert [need.hold for need in needs(view)][-2:] == ["agent:coder", "#433"]
-    assert urgent_count(view) == 3
+    assert urgent_count(needs(view)) == 3
 
 
 def test_a_lost_turn_needs_you_until_its_task_has_another() -> None:
     lost = turn(1, TurnState.LOST)
-    assert urgent_count(view_of([lost], [task(1, Status.FAILED)])) == 1
-    assert urgent_count(view_of([lost, turn(9, task=1)], [task(1, turn=9)])) == 0
+    assert urgent_count(needs(view_of([lost], [task(1, Status.FAILED)]))) == 1
+    assert urgent_count(needs(view_of([lost, turn(9, task=1)], [task(1, turn=9)]))) == 0
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ from batchdeck.tui.cli.lines import LONGEST_WORDS, log_words, plain_words, stand
 from batchdeck.tui.cli.progress import Progress, progress_for
 from batchdeck.tui.cli.running import event_clock
 from batchdeck.tui.cli.waiting import waits_for
+from batchdeck.tui.present.ended import EndedTasks
 
 LOOKS_PER_SECOND = 20
 """How often what has happened meanwhile is printed."""
@@ -43,6 +44,7 @@ class _Run:
         self._progress = progress
         self.manner = manner
         self._words = plain_words if manner.plain else log_words
+        self._tasks = EndedTasks()
         self._no_input = no_input
         self._stuck = False
         self._waits_for = ""
@@ -175,7 +177,8 @@ class _Run:
             self._progress.print([json.dumps(document, default=str) for document in documents])
             return
         view, clock = self._deck.view, event_clock()
-        lines = [clean_line(words, 300) for event in events if (words := self._words(event, view))]
+        told = (self._words(event, view, self._tasks) for event in events)
+        lines = [clean_line(words, 300) for words in told if words]
         self._progress.print([f"{clock} {line}" for line in lines])
         self._progress.show(view, self.batches)
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 from batchdeck.core.model.event import Event
 from batchdeck.core.text import clean_line, counted
 from batchdeck.core.view import DeckView
-from batchdeck.tui.present.ended import ended_tasks
+from batchdeck.tui.present.ended import EndedTasks
 from batchdeck.tui.present.happenings import clock_time, event_words
-from batchdeck.tui.present.headline import ended_at_work, mode_words
+from batchdeck.tui.present.headline import mode_words
 from batchdeck.tui.present.notice import held_words
+from batchdeck.tui.present.scene import active_batches
 
 LONGEST_WORDS = 600
 
 
 def standing_line(view: DeckView) -> str:
     """How the deck is at this moment, in one line."""
-    ended = ended_at_work(view)
+    ended = EndedTasks().of(view, (batch.name for batch in active_batches(view)))
     parts = [mode_words(view), f"{counted(view.running, 'turn')} running", f"{view.queued} queued"]
     parts += [f"{ended.words} of {ended.total}"] if ended.total else []
     parts += [view.banner] if view.banner else []
@@ -23,9 +24,9 @@ def standing_line(view: DeckView) -> str:
     return clean_line(" · ".join(parts), LONGEST_WORDS)
 
 
-def plain_words(event: Event, view: DeckView) -> str:
+def plain_words(event: Event, view: DeckView, tasks: EndedTasks) -> str:
     """Every change in words, also those that a log leaves out."""
-    known = log_words(event, view)
+    known = log_words(event, view, tasks)
     if known is not None:
         return known
     about = "" if event.turn is None else f"#{event.turn}"
@@ -34,8 +35,11 @@ def plain_words(event: Event, view: DeckView) -> str:
     return " ".join(part for part in parts if part)
 
 
-def log_words(event: Event, view: DeckView) -> str | None:
-    """What a person wants to read of an event in a log; None: nothing."""
+def log_words(event: Event, view: DeckView, tasks: EndedTasks) -> str | None:
+    """What a person wants to read of an event in a log; None: nothing.
+
+    `tasks`: what counts them from event to event.
+    """
     fields = event.fields
     name = f"#{event.turn} {(event.task or '').partition('/')[2]}".rstrip()
     match event.kind:
@@ -43,12 +47,12 @@ def log_words(event: Event, view: DeckView) -> str | None:
             return f"{name} {event.agent} started"
         case "turn.finished":
             error = f": {fields['error']}" if fields.get("error") else ""
-            ended = ended_tasks(view, [event.batch or ""])
+            ended = tasks.of(view, [event.batch or ""])
             progress = f"  ({ended.words} of {ended.total})" if ended.total else ""
             return f"{name} {fields['state']}{error}{progress}"
         case "batch.finished":
             state = str(fields["state"]).replace("_", " ")
-            return f"{event.batch} {state}: {ended_tasks(view, [event.batch or '']).words}"
+            return f"{event.batch} {state}: {tasks.of(view, [event.batch or '']).words}"
         case "ask.opened":
             question = str(fields["question"])
             if fields.get("permission"):

@@ -12,6 +12,7 @@ from batchdeck.core.port import Deck
 from batchdeck.core.text import clean_line
 from batchdeck.tui.cli.context import Context
 from batchdeck.tui.cli.lines import LONGEST_WORDS, plain_words, standing_line
+from batchdeck.tui.present.ended import EndedTasks
 from batchdeck.tui.present.happenings import clock_time
 
 _PAGE = 500
@@ -53,6 +54,7 @@ async def _print_changes(deck: Deck) -> None:
     click.echo(standing_line(deck.view))
     latest = await deck.events(-1, 1)
     seen = latest[-1].seq if latest else 0
+    tasks = EndedTasks()
     while deck.view.supervised:
         view = await deck.wait_newer(deck.view.revision)
         if not view.supervised:
@@ -60,10 +62,10 @@ async def _print_changes(deck: Deck) -> None:
         while found := await deck.events(seen, _PAGE):
             seen = found[-1].seq
             for event in found:
-                click.echo(_line(event, deck))
+                click.echo(_line(event, deck, tasks))
     click.echo("The supervisor has gone; nobody dispatches this deck.")
 
 
-def _line(event: Event, deck: Deck) -> str:
-    words = clean_line(plain_words(event, deck.view), LONGEST_WORDS)
+def _line(event: Event, deck: Deck, tasks: EndedTasks) -> str:
+    words = clean_line(plain_words(event, deck.view, tasks), LONGEST_WORDS)
     return f"{clock_time(event.at_ms)} {words}"

@@ -72,11 +72,3 @@ class EndedTasks:
                 self._cancelled[task_id] = task.batch
                 self._by_batch[task.batch] += 1
         self._view = view
-
-
-_ended = EndedTasks()
-
-
-def ended_tasks(view: DeckView, batches: Iterable[str]) -> Ended:
-    """The same, for whoever looks at one deck only."""
-    return _ended.of(view, batches)

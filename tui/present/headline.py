@@ -12,7 +12,7 @@ from batchdeck.core.rules.limits import effective_limit
 from batchdeck.core.view import DeckView, Spending
 from batchdeck.tui.present.budgets import batch_of, is_up, used_words
 from batchdeck.tui.present.cells import Cell, Tone
-from batchdeck.tui.present.ended import Ended, ended_tasks
+from batchdeck.tui.present.ended import Ended
 from batchdeck.tui.present.estimate import estimate_words
 from batchdeck.tui.present.fitting import fit, inert, shortened
 from batchdeck.tui.present.limit_change import LimitChange, becoming
@@ -56,7 +56,7 @@ class Part(NamedTuple):
 def headline(scene: Scene, width: int, change: LimitChange | None = None) -> tuple[Cell, ...]:
     """The pieces that fit into `width` cells, the needs at the right end."""
     parts = _parts(scene, change)
-    long, short = _needs_cells(scene.view, width)
+    long, short = _needs_cells(scene, width)
     needs, left = long, _fitted(parts, _room(long, width))
     with_short = _fitted(parts, _room(short, width))
     if _lasting(with_short) > _lasting(left):
@@ -116,7 +116,7 @@ def _length(parts: list[Part]) -> int:
 
 def _parts(scene: Scene, change: LimitChange | None) -> list[Part]:
     view = scene.view
-    ended = ended_at_work(view)
+    ended = scene.ended_at_work
     done, total = ended.done, ended.total
     parts = [
         _name(view),
@@ -216,14 +216,9 @@ def _name(view: DeckView) -> Part:
     )
 
 
-def ended_at_work(view: DeckView) -> Ended:
-    """How the tasks of the batches at work stand."""
-    return ended_tasks(view, (batch.name for batch in active_batches(view)))
-
-
-def _needs_cells(view: DeckView, width: int) -> tuple[Cell, Cell]:
+def _needs_cells(scene: Scene, width: int) -> tuple[Cell, Cell]:
     """In words, and in short."""
-    count = urgent_count(view)
+    count = urgent_count(scene.needs)
     if not count:
         return Cell(""), Cell("")
     short = Cell(f"! {count}", Tone.NEEDS)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import lru_cache
 
 from batchdeck.core.model.batch import BatchState
 from batchdeck.core.model.blocker import is_open
@@ -49,25 +49,44 @@ class Need:
     """False: a hold that a person put and knows of."""
 
 
-# Several parts of one screen ask it of the same view.
-@lru_cache(maxsize=1)
+class Needs:
+    """What needs a person, from view to view: to look through all turns takes a while."""
+
+    def __init__(self) -> None:
+        self._lost = KeptTurns(lambda turn: turn.state is TurnState.LOST)
+        self._held = KeptTurns(_is_held)
+        self._view: DeckView | None = None
+        self._found: tuple[Need, ...] = ()
+
+    def of(self, view: DeckView) -> tuple[Need, ...]:
+        """The urgent first, then the oldest first; several parts of one screen ask for it."""
+        if view is not self._view:
+            self._view, self._found = view, self._look(view)
+        return self._found
+
+    def _look(self, view: DeckView) -> tuple[Need, ...]:
+        lost = [view.turns[turn] for turn in sorted(self._lost.of(view))]
+        held = [view.turns[turn] for turn in sorted(self._held.of(view))]
+        found = [*_faults(view), *_asks(view), *_blockers(view), *_lost(lost, view)]
+        found += [*_holds(view), *_cooldowns(view), *_budgets(view), *_notes(view)]
+        oldest_first = sorted(found, key=_order)
+        urgent, known = _held_turns(held)
+        first_known = sum(need.urgent for need in oldest_first)
+        oldest_first[first_known:first_known] = urgent
+        return (*oldest_first, *known)
+
+
 def needs(view: DeckView) -> tuple[Need, ...]:
-    """Everything that needs a person, the urgent first, then the oldest first."""
-    found = [*_faults(view), *_asks(view), *_blockers(view), *_lost(view), *_holds(view)]
-    found += [*_cooldowns(view), *_budgets(view), *_notes(view)]
-    oldest_first = sorted(found, key=_order)
-    urgent, known = _held_turns(view)
-    first_known = sum(need.urgent for need in oldest_first)
-    oldest_first[first_known:first_known] = urgent
-    return (*oldest_first, *known)
+    """The same of one view alone, which costs a walk over all turns."""
+    return Needs().of(view)
 
 
 def _order(need: Need) -> tuple[bool, int, int, str]:
     return not need.urgent, need.since_ms, need.turn or 0, need.key
 
 
-def urgent_count(view: DeckView) -> int:
-    return sum(need.urgent for need in needs(view))
+def urgent_count(found: Iterable[Need]) -> int:
+    return sum(need.urgent for need in found)
 
 
 def _faults(view: DeckView) -> list[Need]:
@@ -103,8 +122,7 @@ def _blockers(view: DeckView) -> list[Need]:
     ]
 
 
-def _lost(view: DeckView) -> list[Need]:
-    lost = [view.turns[turn] for turn in sorted(_LOST.of(view))]
+def _lost(lost: Iterable[Turn], view: DeckView) -> list[Need]:
     return [
         Need(NeedKind.LOST, f"turn:{turn.id}", turn.error or "lost", turn.ended_ms or 0, turn.id)
         for turn in lost
@@ -138,16 +156,11 @@ def _is_held(turn: Turn) -> bool:
     return turn.state is TurnState.QUEUED and (turn.held_by is not None or not turn.authorised)
 
 
-_LOST = KeptTurns(lambda turn: turn.state is TurnState.LOST)
-_HELD = KeptTurns(_is_held)
-
-
-def _held_turns(view: DeckView) -> tuple[list[Need], list[Need]]:
+def _held_turns(held: Sequence[Turn]) -> tuple[list[Need], list[Need]]:
     """The queued turns that are held one by one: those that no person has held, and the others.
 
     Since when is not known of them, so they stand in the order of their ids.
     """
-    held = [view.turns[turn] for turn in sorted(_HELD.of(view))]
     urgent = [turn for turn in held if _is_unknown_to_all(turn)]
     known = [turn for turn in held if not _is_unknown_to_all(turn)]
     shown = [_held_turn_need(turn, urgent=False) for turn in known[:MOST_HELD]]

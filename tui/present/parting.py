@@ -7,7 +7,7 @@ from batchdeck.core.model.turn import TurnState
 from batchdeck.core.text import counted
 from batchdeck.core.view import DeckView
 from batchdeck.tui.leaving import are_lost, cannot_go_on
-from batchdeck.tui.present.ended import ended_tasks
+from batchdeck.tui.present.ended import EndedTasks
 from batchdeck.tui.present.fitting import inert
 from batchdeck.tui.present.scene import active_batches
 
@@ -33,7 +33,7 @@ def parting_lines(view: DeckView, command: str, *, attached: bool = False) -> li
 def _batch_words(view: DeckView, batch: Batch, command: str, attached: bool) -> str:
     if batch.adding is not None and not attached:
         return f"{inert(batch.name, 40)} was not added to its end: run its file again"
-    ended = ended_tasks(view, [batch.name])
+    ended = EndedTasks().of(view, [batch.name])
     words = f"{inert(batch.name, 40)}: {ended.words.replace(' · ', ', ')} of {ended.total}"
     if not ended.failed and not ended.cancelled:
         return words

@@ -10,7 +10,7 @@ from batchdeck.tui.present.durations import ago
 from batchdeck.tui.present.happenings import moment
 from batchdeck.tui.present.history import History
 from batchdeck.tui.present.queues import Queues
-from batchdeck.tui.present.scene import Scene
+from batchdeck.tui.present.scene import Kept, Scene
 
 MOST_EVENTS = 20_000
 _SECOND, _MINUTE, _HOUR = 1_000, 60_000, 3_600_000
@@ -27,6 +27,7 @@ class Past:
         self._moment_ms = now_ms
         self._view = view
         self._queues = Queues()
+        self._kept = Kept()
 
     @property
     def is_now(self) -> bool:
@@ -49,7 +50,7 @@ class Past:
         when = f"{moment(self._moment_ms, now_ms)}, {ago(now_ms - self._moment_ms)}"
         by_now = f" · now: ! {needing} need{'s' * (needing == 1)} you" if needing else ""
         band = f"as it was at {when}{by_now} · [ ] move · esc now"
-        return Scene(self._view, self._moment_ms, self._queues, band)
+        return Scene(self._view, self._moment_ms, self._queues, band, kept=self._kept)
 
 
 def _step_ms(age_ms: int, by: int) -> int:

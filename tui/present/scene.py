@@ -12,14 +12,25 @@ from batchdeck.core.model.turn import Turn
 from batchdeck.core.rules.gates import gates_of, shut
 from batchdeck.core.rules.standing import Standing
 from batchdeck.core.view import DeckView
+from batchdeck.tui.present.ended import Ended, EndedTasks
 from batchdeck.tui.present.named_conversations import named_conversations
+from batchdeck.tui.present.needs import Need, Needs
 from batchdeck.tui.present.queues import Queues
+
+
+class Kept:
+    """What is worked out from view to view, for as long as somebody looks at one deck."""
+
+    def __init__(self) -> None:
+        self.needs = Needs()
+        self.ended = EndedTasks()
 
 
 class Scene:
     """What a screen draws from.
 
     Args:
+        kept: What its likes before were drawn from; without it everything is looked through.
         queues: The queues of this very view, where somebody keeps them anyway; counting a place
             afresh costs a walk over all turns.
     """
@@ -31,6 +42,7 @@ class Scene:
         queues: Queues | None = None,
         remark: str = "",
         bars: bool = True,
+        kept: Kept | None = None,
     ) -> None:
         self.view = view
         self.now_ms = now_ms
@@ -39,6 +51,7 @@ class Scene:
         self.bars = bars
         """Whether bars are drawn; a slow terminal has better use for its bytes."""
         self._queues = queues
+        self._kept = kept or Kept()
 
     @cached_property
     def queues(self) -> Queues:
@@ -48,6 +61,16 @@ class Scene:
         queues = Queues()
         queues.update(self.view)
         return queues
+
+    @cached_property
+    def needs(self) -> tuple[Need, ...]:
+        """What needs a person, the urgent first."""
+        return self._kept.needs.of(self.view)
+
+    @cached_property
+    def ended_at_work(self) -> Ended:
+        """How the tasks of the batches at work stand."""
+        return self._kept.ended.of(self.view, (batch.name for batch in self.active_batches))
 
     @cached_property
     def standing(self) -> Standing:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections.abc import Iterable
 from typing import Any
 
 from batchdeck.core.difference import changed_ids, changed_turns
@@ -10,7 +11,7 @@ from batchdeck.core.model.turn import LIVE, Turn, TurnState
 from batchdeck.core.view import DeckView
 from batchdeck.tui.present.behind import Behind
 from batchdeck.tui.present.filtering import Filter
-from batchdeck.tui.present.needs import needs
+from batchdeck.tui.present.needs import Need
 from batchdeck.tui.present.sorting import Sort, sort_key
 
 _Key = tuple[Any, ...]
@@ -49,10 +50,13 @@ class TurnOrder:
         self._sorted.clear()
         self._build()
 
-    def update(self, view: DeckView) -> bool:
-        """Takes a newer view over; whether the order or the choice of turns changed."""
+    def update(self, view: DeckView, needs: Iterable[Need]) -> bool:
+        """Takes a newer view over, and what needs a person in it.
+
+        Returns whether the order or the choice of turns changed.
+        """
         before, self._view = self._view, view
-        urgent = frozenset(need.turn for need in needs(view) if need.turn and need.urgent)
+        urgent = frozenset(need.turn for need in needs if need.turn and need.urgent)
         touched = urgent ^ self._urgent
         self._urgent = urgent
         changed = changed_turns(before, view)

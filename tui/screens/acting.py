@@ -58,6 +58,18 @@ class ActingScreen(LiveScreen[None]):
     def standpoint(self) -> Standpoint:
         """Where the operator is, and what a key would be about."""
 
+    def here(self, key: str = "") -> Standpoint:
+        """The same with what is true of every screen. `key`: the one that was pressed."""
+        table, app = self.table_of_keys(), self.deck_app
+        return replace(
+            self.standpoint(),
+            key=key,
+            past=app.in_past,
+            read_only=app.settings.read_only,
+            needing=len(self.scene.needs),
+            slip=None if table is None else table.slip,
+        )
+
     def table_of_keys(self) -> VirtualTable[Any] | None:
         """The table with the row that keys are about; None: they are about none."""
         return self.focused if isinstance(self.focused, VirtualTable) else None
@@ -118,13 +130,10 @@ class ActingScreen(LiveScreen[None]):
     def action_do(self, action_id: str, key: str = "") -> None:
         if action_id == "open" and is_echo(self.deck_app.finished_at):
             return  # a second enter that was meant for the dialog
-        past = self.deck_app.in_past
-        if past and action_id == "back":
+        if self.deck_app.in_past and action_id == "back":
             self.deck_app.return_to_now()
             return
-        table = self.table_of_keys()
-        slip = None if table is None else table.slip
-        at = replace(self.standpoint(), key=key, past=past, slip=slip)
+        at = self.here(key)
         reason = why_off(BY_ID[action_id], at)
         if reason is not None:
             self.say(reason, Tone.ALERT)

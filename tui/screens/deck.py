@@ -85,7 +85,6 @@ class DeckScreen(ChangingScreen, TurnsScreen):
             status=status,
             limit=_limit_of(self.part, agent, status),
             filter=turns.filter,
-            read_only=self.deck_app.settings.read_only,
         )
 
     def table_of_keys(self) -> VirtualTable[Any] | None:

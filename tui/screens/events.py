@@ -130,7 +130,6 @@ class EventsScreen(FilteringScreen):
             view=self.scene.view,
             focus=Focus.TURNS,
             turn=None if turn is None else self.scene.view.turns.get(turn),
-            read_only=self.deck_app.settings.read_only,
         )
 
     # filtering

@@ -90,7 +90,6 @@ class ItemsScreen(ChangingScreen):
             focus=Focus.ITEMS,
             turn=None if task is None or task.turn is None else view.turns.get(task.turn),
             limit=None if key is None else items_limit(key.batch),
-            read_only=self.deck_app.settings.read_only,
         )
 
     def go_back(self) -> None:

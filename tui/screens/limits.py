@@ -92,7 +92,6 @@ class LimitsScreen(ChangingScreen):
             view=self.scene.view,
             focus=Focus.LIMITS,
             limit=self.query_one(LimitTable).cursor_key,
-            read_only=self.deck_app.settings.read_only,
         )
 
     def go_back(self) -> None:

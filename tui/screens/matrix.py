@@ -54,7 +54,6 @@ class MatrixScreen(TableScreen):
             view=self.scene.view,
             focus=Focus.AGENTS,
             agent=None if key in (LIMIT, TOTAL) else key,
-            read_only=self.deck_app.settings.read_only,
         )
 
     def set_filter(self, text: str) -> None:

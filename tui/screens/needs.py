@@ -16,7 +16,7 @@ from batchdeck.core.model.turn import Turn
 from batchdeck.tui.present.cells import Cell, Row, Tone
 from batchdeck.tui.present.columns import ANY_WIDTH, Column
 from batchdeck.tui.present.durations import waited
-from batchdeck.tui.present.needs import Need, NeedKind, needs
+from batchdeck.tui.present.needs import Need, NeedKind
 from batchdeck.tui.present.whole import last_width, lines_needed, whole_lines
 from batchdeck.tui.questions import of_ask, of_blocker
 from batchdeck.tui.screens.answer import AnswerScreen
@@ -115,7 +115,7 @@ class NeedsScreen(LiveModal[None]):
             self._show()
 
     def _show(self) -> None:
-        self._needs = {need.key: need for need in needs(self.scene.view)}
+        self._needs = {need.key: need for need in self.scene.needs}
         self._make_room()
         self.query_one(NeedTable).show(list(self._needs), self._row_of)
         self._say_keys()

@@ -68,7 +68,6 @@ class QueueScreen(TurnsScreen):
             turn=table.turn,
             marked=table.marked_turns,
             filter=table.filter,
-            read_only=self.deck_app.settings.read_only,
         )
 
     def expect_order(self) -> None:

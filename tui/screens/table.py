@@ -67,7 +67,6 @@ class TableScreen(ActingScreen):
             view=self.scene.view,
             focus=Focus.TURNS,
             turn=None if turn is None else self.scene.view.turns.get(turn),
-            read_only=self.deck_app.settings.read_only,
         )
 
     def go_back(self) -> None:

@@ -103,7 +103,6 @@ class TurnScreen(ActingScreen):
             view=self.scene.view,
             focus=Focus.TURNS,
             turn=self._turn,
-            read_only=self.deck_app.settings.read_only,
         )
 
     def go_back(self) -> None:

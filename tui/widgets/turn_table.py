@@ -72,7 +72,7 @@ class TurnTable(MarkingTable[int]):
         return f"#{key}"
 
     def watch_scene(self, scene: Scene) -> None:
-        if self._order.update(scene.view):
+        if self._order.update(scene.view, scene.needs):
             self._ids = self._order.ids
         self._renew()
 
