@@ -106,7 +106,7 @@ async def test_brackets_go_back_and_forth_and_escape_returns_to_now() -> None:
     async with shown(deck) as (app, pilot):
         assert "slots 4/8" in screen_text(app)
         await pilot.press("left_square_bracket")
-        await until_shown(pilot, "10 s ago · now: ! 1 needs you · [ ] move")
+        await until_shown(pilot, "10 s ago · [ ] move · esc now · now: ! 1 needs you")
         assert "slots 3/8" in screen_text(app)
         await pilot.press("p")
         await until_shown(pilot, "hold deck: this is how it was; esc returns to now")
@@ -136,7 +136,7 @@ async def test_who_looks_at_the_past_is_called_for_what_happens_now(
         await until_shown(pilot, "ago · [ ] move")
         deck.publish(busy_view())
         await until_shown(pilot, '#408 T-408 asks: may I run "make deploy"? (! answers)')
-        await until_shown(pilot, "ago · now: ! 1 needs you · [ ] move")
+        await until_shown(pilot, "ago · [ ] move · esc now · now: ! 1 needs you")
         assert rung == [True]
         await pilot.press("escape")
         await until_gone(pilot, "as it was at")

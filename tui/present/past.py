@@ -49,7 +49,7 @@ class Past:
         """The moment as every screen shows it; `needing`: how many things need a person by now."""
         when = f"{moment(self._moment_ms, now_ms)}, {ago(now_ms - self._moment_ms)}"
         by_now = f" · now: ! {needing} need{'s' * (needing == 1)} you" if needing else ""
-        band = f"as it was at {when}{by_now} · [ ] move · esc now"
+        band = f"as it was at {when} · [ ] move · esc now{by_now}"
         return Scene(self._view, self._moment_ms, self._queues, band, kept=self._kept)
 
 
