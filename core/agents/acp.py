@@ -6,6 +6,7 @@ own library keeps requests and answers apart; the process and its pipes are ours
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -52,10 +53,14 @@ class AcpAgent:
         talk = Talk(assignment, control, launch.folder, process, Report(output))
         try:
             control.started(process.pid)
-            outcome = await talk.to_the_end(self._handshake_seconds)
-            return priced(outcome, assignment.agent)
+            outcome = priced(await talk.to_the_end(self._handshake_seconds), assignment.agent)
         finally:
-            await leave(process, partial(self._executor.sweep, assignment.attempt), talk.close)
+            sweep = partial(self._executor.sweep, assignment.attempt)
+            has_ended = await leave(process, sweep, talk.close)
+        if has_ended:
+            return outcome
+        left = f"its process {process.pid} could not be ended, and may work on"
+        return replace(outcome, error=f"{outcome.error}; {left}" if outcome.error else left)
 
     async def adopt(self, assignment: Assignment, control: Control) -> Outcome:
         """Its process lost its pipes with its supervisor; what is left of it is ended."""

@@ -38,10 +38,11 @@ async def start_process(launch: Launch) -> anyio.abc.Process:
     )
 
 
-async def leave(process: anyio.abc.Process, *endings: Callable[[], Awaitable[object]]) -> None:
+async def leave(process: anyio.abc.Process, *endings: Callable[[], Awaitable[object]]) -> bool:
     """Ends a process with its session and what is below it, known by its mark or not.
 
-    Shielded, and never longer than `LEAVE_SECONDS`.
+    Shielded, and never longer than `LEAVE_SECONDS`. Returns whether it has ended: another user's
+    (`sudo`) cannot be.
 
     Args:
         endings: What else is to be carried out meanwhile, within the same time.
@@ -57,9 +58,10 @@ async def leave(process: anyio.abc.Process, *endings: Callable[[], Awaitable[obj
             await process.wait()
     if process.returncode is None:
         _let_go(process)
-        return
+        return False
     with anyio.CancelScope(shield=True):
         await process.aclose()
+    return True
 
 
 async def _carry_out(end: Callable[[], Awaitable[object]]) -> None:

@@ -347,3 +347,47 @@ async def test_a_method_that_nobody_knows_is_refused_at_once(tmp_path: Path) -> 
 async def test_tokens_have_a_price_where_the_agent_names_no_cost(tmp_path: Path) -> None:
     outcome = await outcome_of(assignment(tmp_path, "say hello", price_input=1.0, price_output=2.0))
     assert outcome.cost == pytest.approx(20e-6)
+
+
+OTHER_USER = """
+import os, signal, sys, time
+from pathlib import Path
+import anyio
+from batchdeck.core.agents.acp import AcpAgent
+from batchdeck.core.agents.adapter import Control
+from batchdeck.core.executors.local import LocalExecutor
+from tests.core.agents.test_acp import assignment, output, PATIENCE
+
+async def main():
+    begun, ended = [], []
+    control = Control(begun.append)
+    asked = assignment(Path(sys.argv[1]), "say busy\\nwait", "outlives")
+
+    async def work():
+        ended.append(await AcpAgent(LocalExecutor()).run(asked, control))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(work)
+        while not (asked.run / "output").exists() or "busy" not in output(asked):
+            await anyio.sleep(0.02)
+        os.setresuid(65534, 65534, 0)  # nobody, as a person is to what runs by `sudo`
+        since = time.monotonic()
+        control.stop.set()
+        while not ended:
+            await anyio.sleep(0.02)
+    print(time.monotonic() - since < 5, ended[0].error)
+    os.seteuid(0)
+    os.killpg(begun[0], signal.SIGKILL)
+
+anyio.run(main)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can start what it may not end")
+async def test_one_that_belongs_to_another_user_is_left_in_time_and_told(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", OTHER_USER, str(tmp_path)]
+    with anyio.fail_after(2 * PATIENCE):
+        done = await anyio.run_process(command, cwd=Path(__file__).parents[3], check=False)
+    said = done.stdout.decode()
+    assert said.startswith("True stopped; its process "), done.stderr.decode()
+    assert said.endswith("could not be ended, and may work on\n")
