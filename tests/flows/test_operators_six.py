@@ -58,7 +58,7 @@ def test_what_waits_is_moved_edited_and_deleted_by_keys(
     shown.press("Q")
     shown.until_shown("queue", "hello")
     assert queued(space) == ["hello", "S2", "S3"]
-    shown.press("J")
+    shown.press("g", "J")
     shown.until(lambda _: queued(space) == ["S2", "hello", "S3"])
     shown.press(ENTER)
     shown.until_shown("editing #4")
