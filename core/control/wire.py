@@ -81,10 +81,15 @@ def _adapter(name: str) -> TypeAdapter[Any]:
 
 
 def command_document(command: Command) -> dict[str, Any]:
-    """A command as it crosses the socket."""
+    """A command as it crosses the socket.
+
+    What is as it is by default is left out: an older supervisor need not know of it.
+    """
     document: dict[str, Any] = {"kind": _NAMES[type(command)]}
     for field in fields(command):
-        document[field.name] = plain(getattr(command, field.name))
+        value = getattr(command, field.name)
+        if value != field.default:
+            document[field.name] = plain(value)
     return document
 
 

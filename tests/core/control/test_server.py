@@ -17,12 +17,12 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from batchdeck.core.commands import SetLimit
+from batchdeck.core.commands import Send, SetLimit
 from batchdeck.core.control import server
 from batchdeck.core.control.client import call
 from batchdeck.core.control.http import MOST_BYTES
 from batchdeck.core.control.server import served
-from batchdeck.core.control.wire import command_document
+from batchdeck.core.control.wire import command_document, command_from
 from batchdeck.core.errors import BadInput, NoSupervisor
 from batchdeck.core.model.spec import TaskSpec
 from batchdeck.core.paths import DeckPaths
@@ -353,6 +353,18 @@ async def test_a_caller_that_cannot_be_let_in_waits_and_the_deck_goes_on(
         assert said.startswith(b"HTTP/1.1 200")
         await here.end(1)
         await here.puppets.until_begun(2)
+
+
+def test_a_command_names_only_what_is_not_as_by_default() -> None:
+    sent = Send(id="1", to="a", text="x", held=True)
+    assert command_document(sent) == {
+        "kind": "send",
+        "id": "1",
+        "to": "a",
+        "text": "x",
+        "held": True,
+    }
+    assert command_from(command_document(sent)) == sent
 
 
 async def test_more_callers_than_there_are_seats_are_hung_up_on(
