@@ -41,8 +41,8 @@ class _Deferred:
     async def adopt(self, assignment: Any, control: Any) -> Any:
         return await self._loaded().adopt(assignment, control)
 
-    async def end_leftovers(self, attempt: str) -> int:
-        return int(await self._loaded().end_leftovers(attempt))
+    async def end_leftovers(self, run: Any) -> int:
+        return int(await self._loaded().end_leftovers(run))
 
     def never_started(self, run: Any) -> bool:
         return True
@@ -67,8 +67,8 @@ class _Missing:
     def __init__(self, executor: Any) -> None:
         self._executor = executor
 
-    async def end_leftovers(self, attempt: str) -> int:
-        return int(await self._executor.sweep(attempt))
+    async def end_leftovers(self, run: Any) -> int:
+        return int(await self._executor.sweep(run.name))
 
     async def run(self, assignment: Any, control: Any) -> Any:
         from batchdeck.core.agents.adapter import Outcome

@@ -14,7 +14,7 @@ import anyio
 import anyio.abc
 import anyio.to_thread
 
-from batchdeck.core.agents.acp_process import leave, start_process
+from batchdeck.core.agents.acp_process import end_noted, leave, start_process
 from batchdeck.core.agents.acp_report import Report
 from batchdeck.core.agents.acp_talk import Talk
 from batchdeck.core.agents.adapter import Assignment, Control, Outcome
@@ -64,13 +64,13 @@ class AcpAgent:
 
     async def adopt(self, assignment: Assignment, control: Control) -> Outcome:
         """Its process lost its pipes with its supervisor; what is left of it is ended."""
-        left = await self.end_leftovers(assignment.attempt)
+        left = await self.end_leftovers(assignment.run)
         words = "lost: it ended with its supervisor"
         return Outcome(TurnState.LOST, AttemptEnd.LOST, error=words, leftovers=left)
 
-    async def end_leftovers(self, attempt: str) -> int:
-        """See `Adapter.end_leftovers`: found by their mark, whatever their parent is now."""
-        return await self._executor.sweep(attempt)
+    async def end_leftovers(self, run: Path) -> int:
+        """See `Adapter.end_leftovers`: its session, and what bears its mark wherever it is now."""
+        return await end_noted(run) + await self._executor.sweep(run.name)
 
     def never_started(self, run: Path) -> bool:
         """See `Adapter.never_started`."""

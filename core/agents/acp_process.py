@@ -8,11 +8,13 @@ import signal
 import subprocess
 from collections.abc import Awaitable, Callable
 from functools import partial
+from pathlib import Path
 
 import anyio
 import anyio.abc
 import anyio.to_thread
 
+from batchdeck.core.executors import attempt_files, process_tree
 from batchdeck.core.executors.executor import Launch
 from batchdeck.core.executors.processes import OwnSession
 
@@ -26,8 +28,8 @@ _LOOK_AGAIN = 0.05
 
 
 async def start_process(launch: Launch) -> anyio.abc.Process:
-    """Raises OSError where it could not be started."""
-    return await anyio.open_process(
+    """Starts it, and notes it for a later supervisor. Raises OSError where it was not started."""
+    process = await anyio.open_process(
         list(launch.argv),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -36,6 +38,38 @@ async def start_process(launch: Launch) -> anyio.abc.Process:
         env=dict(launch.environment),
         start_new_session=True,
     )
+    await anyio.to_thread.run_sync(_note, launch.run, process.pid)
+    return process
+
+
+def _note(run: Path, pid: int) -> None:
+    ticks, boot = process_tree.start_ticks(pid), process_tree.boot_id()
+    document = {"agent": pid, "agent_ticks": ticks, "boot_id": boot}
+    try:
+        attempt_files.write_json(str(run / attempt_files.AGENT), document, durable=False)
+    except OSError:
+        _log.exception("process %d could not be noted", pid)
+
+
+async def end_noted(run: Path) -> int:
+    """Ends a process that outlived its supervisor, with its session; how many that were.
+
+    Only where it is proven to be the one that was noted.
+    """
+    try:
+        noted = attempt_files.read_json(str(run / attempt_files.AGENT))
+    except (OSError, ValueError):
+        return 0
+    pid, ticks = noted["agent"], noted["agent_ticks"]
+    if noted["boot_id"] != process_tree.boot_id() or ticks is None:
+        return 0
+    if process_tree.start_ticks(pid) != ticks:
+        return 0
+    session = OwnSession(pid)
+    with anyio.move_on_after(LEAVE_SECONDS):
+        await _signal(session, signal.SIGTERM)
+        await _end_session(session)
+    return session.count
 
 
 async def leave(process: anyio.abc.Process, *endings: Callable[[], Awaitable[object]]) -> bool:

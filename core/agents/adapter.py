@@ -155,7 +155,7 @@ class Adapter(Protocol):
         """
         ...
 
-    async def end_leftovers(self, attempt: str) -> int:
+    async def end_leftovers(self, run: Path) -> int:
         """Ends what is left of an attempt that nobody watches; how many processes that were."""
         ...
 

@@ -67,9 +67,9 @@ class CommandAgent:
             evidence = Never(fenced=True)
         return await self._settle(assignment, control, reading, evidence)
 
-    async def end_leftovers(self, attempt: str) -> int:
+    async def end_leftovers(self, run: Path) -> int:
         """See `Adapter.end_leftovers`."""
-        return await self.executor.sweep(attempt)
+        return await self.executor.sweep(run.name)
 
     def never_started(self, run: Path) -> bool:
         """See `Adapter.never_started`."""

@@ -91,7 +91,7 @@ class OpenAIAgent:
         """A request ends with its supervisor, so there is nothing to go on with."""
         return Outcome(TurnState.LOST, AttemptEnd.LOST, error="lost: it ended with its supervisor")
 
-    async def end_leftovers(self, attempt: str) -> int:
+    async def end_leftovers(self, run: Path) -> int:
         """See `Adapter.end_leftovers`: it has no process."""
         return 0
 

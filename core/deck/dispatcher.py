@@ -127,10 +127,10 @@ class Dispatcher:
         adapter = self._adapters.get(kind)
         return adapter is None or not adapter.outlives or adapter.never_started(run)
 
-    async def end_leftovers(self, kind: AgentKind, attempt: str) -> int:
+    async def end_leftovers(self, kind: AgentKind, run: Path) -> int:
         """Ends what is left of an attempt whose agent should have ended with its supervisor."""
         adapter = self._adapters.get(kind)
-        return 0 if adapter is None else await adapter.end_leftovers(attempt)
+        return 0 if adapter is None else await adapter.end_leftovers(run)
 
     def set_limit(self, turns: int) -> None:
         """How many attempts may be worked on at once, forced ones included."""
@@ -266,7 +266,7 @@ async def _left_of(job: _Job, adapter: Adapter) -> _Left:
         began = adapter.outlives and not adapter.never_started(run)
         if began and adapter.at_work(run):
             return _Left.WORK
-        await adapter.end_leftovers(job.attempt)
+        await adapter.end_leftovers(run)
     except Exception:  # noqa: BLE001 - as long as nobody can tell, it may be at work
         _log.exception("what is left of attempt %s cannot be told", job.attempt)
         return _Left.WORK

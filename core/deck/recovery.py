@@ -63,7 +63,7 @@ async def settle_attempts(
     order, so what it interrupted counts as such.
     """
     live = [state.turns[turn] for turn in tuple(state.live)]
-    left = await _leftovers(dispatcher, state, live)
+    left = await _leftovers(dispatcher, state, reader, live)
     adopted: list[Turn] = []
     counts = {"fenced": 0, "interrupted": 0}
     for turn in live:
@@ -98,13 +98,13 @@ _GONE_WITH_IT = Outcome(
 
 
 async def _leftovers(
-    dispatcher: Dispatcher, state: DeckState, live: Sequence[Turn]
+    dispatcher: Dispatcher, state: DeckState, reader: Reader, live: Sequence[Turn]
 ) -> dict[int, int]:
     """Ends, all at once, what is left of ACP agents: by turn, how many processes that were."""
     left: dict[int, int] = {}
 
     async def end(turn: int, attempt: str) -> None:
-        left[turn] = await dispatcher.end_leftovers(AgentKind.ACP, attempt)
+        left[turn] = await dispatcher.end_leftovers(AgentKind.ACP, reader.paths.run(attempt))
 
     async with anyio.create_task_group() as ending:
         for turn in live:

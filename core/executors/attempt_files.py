@@ -12,6 +12,7 @@ It stands alone, as the runner does, and does without `json` and `re`, which tak
     output        what the agent wrote to its standard output and error, as it wrote it
     stop          made by whoever wants the agent ended; SIGTERM is the faster way to say so
     ask           a question that the agent leaves for the operator
+    agent.json    of an agent without a runner: agent (pid), agent_ticks, boot_id
     scratch       where an agent works that was given no folder
     exit.json     end (exited, stopped, timed out), code (negative: that signal), leftovers,
                   seconds, spawn_error (null, or stage, errno and its name)
@@ -22,7 +23,7 @@ from __future__ import annotations
 import os
 
 SPEC, LOCK, FENCED, STARTED = "spec.json", "lock", "fenced", "started.json"
-OUTPUT, STOP, EXIT = "output", "stop", "exit.json"
+OUTPUT, STOP, EXIT, AGENT = "output", "stop", "exit.json", "agent.json"
 RUNNER_LOG, SCRATCH, ASK = "runner.log", "scratch", "ask"
 OWN = "BATCHDECK_"
 """How the names of our own variables begin."""

@@ -16,6 +16,8 @@ MARK = "BATCHDECK_RUN"
 """The variable by which the processes of an attempt are known."""
 
 HAVE_PIDFD = hasattr(os, "pidfd_open")
+_OVER = (b"Z", b"X")
+"""States of processes that have ended and are still listed (proc(5))."""
 
 
 @contextmanager
@@ -71,6 +73,11 @@ class OwnSession:
         self._seen: dict[int, int] = {}
         """By process id, when it started, so that it is known when its parent has ended."""
 
+    @property
+    def count(self) -> int:
+        """How many of its processes have been seen."""
+        return len(self._seen)
+
     def signal(self, number: int) -> set[int]:
         """Signals all of them (0: none); the ids of those that are alive, signalled or not."""
         if not HAVE_PIDFD or not os.path.isdir("/proc/self"):
@@ -82,7 +89,9 @@ class OwnSession:
         below = process_tree.descendants(self._leader)
         for pid in _candidates():
             fields = process_tree.process_fields(pid)
-            if fields and (int(fields[3]) == self._leader or int(fields[1]) == below.get(pid)):
+            if not fields or fields[0] in _OVER:
+                continue
+            if int(fields[3]) == self._leader or int(fields[1]) == below.get(pid):
                 self._seen[pid] = int(fields[19])
 
 
@@ -94,7 +103,7 @@ def _signal_if_began(pid: int, ticks: int, number: int) -> bool:
     try:
         # read with the descriptor bound: a number may have been given away meanwhile
         fields = process_tree.process_fields(pid)
-        if not fields or fields[0] in (b"Z", b"X") or int(fields[19]) != ticks:
+        if not fields or fields[0] in _OVER or int(fields[19]) != ticks:
             return False
         _send(descriptor, number)
         return True

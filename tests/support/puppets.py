@@ -62,7 +62,7 @@ class Puppets:
     async def adopt(self, assignment: Assignment, control: Control) -> Outcome:
         return await self.run(assignment, control)
 
-    async def end_leftovers(self, attempt: str) -> int:
+    async def end_leftovers(self, run: Path) -> int:
         return 0
 
     def never_started(self, run: Path) -> bool:

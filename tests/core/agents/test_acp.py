@@ -349,6 +349,40 @@ async def test_tokens_have_a_price_where_the_agent_names_no_cost(tmp_path: Path)
     assert outcome.cost == pytest.approx(20e-6)
 
 
+SUPERVISOR = """
+import sys
+from pathlib import Path
+import anyio
+from batchdeck.core.agents.acp import AcpAgent
+from batchdeck.core.agents.adapter import Control
+from batchdeck.core.executors.local import LocalExecutor
+from tests.core.agents.test_acp import AGENT, assignment
+
+clean = ("env", "-i", sys.executable, str(AGENT), "outlives")
+asked = assignment(Path(sys.argv[1]), "say busy\\nwait", command=clean)
+anyio.run(AcpAgent(LocalExecutor()).run, asked, Control(lambda process: None))
+"""
+
+
+async def test_one_without_a_mark_that_outlives_its_killed_supervisor_is_ended_by_the_next(
+    tmp_path: Path,
+) -> None:
+    command = [sys.executable, "-c", SUPERVISOR, str(tmp_path)]
+    with anyio.fail_after(2 * PATIENCE):
+        async with await anyio.open_process(command, cwd=Path(__file__).parents[3]) as supervisor:
+            while not [out for out in tmp_path.glob("*/output") if "busy" in out.read_text()]:
+                await anyio.sleep(0.02)
+            supervisor.kill()
+            await supervisor.wait()
+        (run,) = tmp_path.iterdir()
+        agent = json.loads((run / "agent.json").read_text())["agent"]
+        assert process_fields(agent), "it works on"
+        assert await AcpAgent(LocalExecutor()).end_leftovers(run) == 1
+    fields = process_fields(agent)
+    assert fields is None or fields[0] == b"Z"
+    assert await AcpAgent(LocalExecutor()).end_leftovers(run) == 0
+
+
 OTHER_USER = """
 import os, signal, sys, time
 from pathlib import Path
