@@ -81,6 +81,21 @@ async def test_the_conversation_the_key_and_the_attempts_id_go_along(tmp_path: P
     assert asked.headers["Idempotency-Key"] == "a" * 32
 
 
+async def test_the_proxy_of_the_environment_is_used_but_for_what_it_excepts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with chat_server(events(delta("ok", "stop"))) as server:
+        monkeypatch.setenv("http_proxy", f"127.0.0.1:{server.port}")
+        monkeypatch.setenv("no_proxy", "localhost,127.0.0.1")
+        for base in ("http://model.invalid/v1", server.base_url):
+            outcome = await outcome_of(assignment(tmp_path, base))
+            assert outcome.state is TurnState.SUCCEEDED
+    assert [asked.path for asked in server.asked] == [
+        "http://model.invalid/v1/chat/completions",
+        "/v1/chat/completions",
+    ]
+
+
 async def test_usage_that_is_not_given_is_unknown_and_not_nought(tmp_path: Path) -> None:
     with chat_server(events(delta("ok", "stop"))) as server:
         outcome = await outcome_of(assignment(tmp_path, server, price_input=1.0))
