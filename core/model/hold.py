@@ -10,6 +10,8 @@ from batchdeck.core.text import number_in
 DECK = "deck"
 OURSELVES = "batchdeck"
 """Who holds what could not be started, or what is to be looked at first."""
+END_DRAIN = "batchdeck drain --off"
+"""What a person runs to let a draining deck admit again; a release does not."""
 _EDITING = ", editing"
 KINDS = ("batch", "agent", "account", "folder", "turn", "budget")
 """What can be held and released; a budget only the latter."""
@@ -57,6 +59,8 @@ def read_hold_name(text: str | None) -> tuple[str, str]:
         return DECK, ""
     if text.startswith("#") and number_in(text[1:]) is not None:
         return "turn", text[1:]
+    if text == "drain":
+        raise BadInput(f"A drain is no hold: batchdeck drain begins one, {END_DRAIN} ends it.")
     kind, colon, name = text.partition(":")
     named = number_in(name) is not None if kind == "turn" else bool(name)
     if colon and kind in KINDS and named:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from batchdeck.core.model.account import account_of
 from batchdeck.core.model.blocker import BlockerState
 from batchdeck.core.model.gate import CAPACITY, Gate, GateName, Holder
+from batchdeck.core.model.hold import END_DRAIN
 from batchdeck.core.model.limit import (
     ATTENTION,
     GLOBAL,
@@ -92,8 +93,16 @@ def _held(turn: Turn, standing: Standing, now_ms: int) -> Gate:
     if not reasons:
         return Gate(GateName.HOLD, True)
     only_added = batch is not None and batch.adding is not None and len(reasons) == 1
-    frees = "when all of it is there" if only_added else "when it is released"
+    is_held = len(reasons) > view.draining
+    frees = "when all of it is there" if only_added else _ends_hold(is_held, view.draining)
     return Gate(GateName.HOLD, False, subject="; ".join(reasons), frees=frees)
+
+
+def _ends_hold(is_held: bool, is_draining: bool) -> str:
+    """A release does not end a drain, nor the other way round."""
+    released = ["it is released"] if is_held else []
+    admitting = [f"the deck admits again ({END_DRAIN})"] if is_draining else []
+    return f"when {' and '.join(released + admitting)}"
 
 
 def _words_of_hold(view: DeckView, name: str, turn: Turn) -> str:

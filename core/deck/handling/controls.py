@@ -32,7 +32,7 @@ from batchdeck.core.deck.work import Work
 from batchdeck.core.errors import ILLEGAL_MOVE, BadInput, NotFound, Refused
 from batchdeck.core.model.account import account_of
 from batchdeck.core.model.folder import Folder
-from batchdeck.core.model.hold import DECK, Hold, read_hold_name
+from batchdeck.core.model.hold import DECK, END_DRAIN, Hold, read_hold_name
 from batchdeck.core.model.task import ADMISSIBLE, Status, Task, may_move
 from batchdeck.core.model.turn import (
     Trigger,
@@ -147,9 +147,12 @@ def release(work: Work, command: ReleaseHold, folder: Folder | None) -> Receipt:
         return _end_cooldown(work, name, command.by)
     else:
         _drop_hold(work, DECK if kind == DECK else f"{kind}:{name}", command.by)
+    words = f"{command.what or 'the deck'} is released"
     if kind == DECK:
         work.state.banner = None
-    return Receipt(accepted=True, message=f"{command.what or 'the deck'} is released")
+    if work.state.draining:
+        words += f"; the deck still drains: {END_DRAIN} lets it admit again"
+    return Receipt(accepted=True, message=words)
 
 
 def _end_cooldown(work: Work, account: str, by: str) -> Receipt:
@@ -161,12 +164,20 @@ def _end_cooldown(work: Work, account: str, by: str) -> Receipt:
 
 def _drop_hold(work: Work, what: str, by: str) -> None:
     if what not in work.state.holds:
-        raise NotFound(f"{'the deck' if what == DECK else what} is not held.")
+        raise NotFound(_words_of_no_hold(work, what))
     hold = work.state.holds.pop(what)
     work.state.touch("holds")
     work.changes.take_back(sql.SAVE_HOLD, what)
     work.changes.add(sql.DROP_HOLD, (what,))
     work.emit("release", by=by, what=hold.named, **key_of(hold))
+
+
+def _words_of_no_hold(work: Work, what: str) -> str:
+    if what != DECK:
+        return f"{what} is not held."
+    if work.state.draining:
+        return f"The deck is not held, it drains. {END_DRAIN} lets it admit again."
+    return "the deck is not held."
 
 
 def _release_folder(work: Work, name: str, folder: Folder, by: str) -> None:

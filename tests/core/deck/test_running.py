@@ -264,6 +264,19 @@ async def test_a_draining_deck_finishes_what_runs(tmp_path: Path) -> None:
         assert here.view.running == 0
 
 
+async def test_a_release_on_a_draining_deck_says_what_ends_the_drain(tmp_path: Path) -> None:
+    async with bench(tmp_path) as here:
+        await here.deck.submit(Drain())
+        for what in ("deck", "drain"):
+            refused = await here.deck.submit(ReleaseHold(what=what))
+            assert not refused.accepted
+            assert "batchdeck drain --off" in refused.message
+        await here.deck.submit(PutHold(what="deck"))
+        released = await here.deck.submit(ReleaseHold(what="deck"))
+        assert released.accepted
+        assert "still drains: batchdeck drain --off" in released.message
+
+
 async def test_a_stopped_task_is_ready_and_held(tmp_path: Path) -> None:
     async with bench(tmp_path) as here:
         await here.add(spec(1))

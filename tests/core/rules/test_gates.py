@@ -98,6 +98,21 @@ def test_held_unauthorised_and_draining_all_shut_the_hold_gate(
     assert words in gate.subject
 
 
+@pytest.mark.parametrize(
+    ("held_by", "frees"),
+    [
+        (None, "when the deck admits again (batchdeck drain --off)"),
+        ("op", "when it is released and the deck admits again (batchdeck drain --off)"),
+    ],
+)
+def test_a_drain_says_what_ends_it_beside_the_release_of_a_hold(
+    held_by: str | None, frees: str
+) -> None:
+    build = deck()
+    turn = build.turn("a", held_by=held_by)
+    assert gate_of(GateName.HOLD, turn, build, draining=True).frees == frees
+
+
 @pytest.mark.parametrize("interrupt", list(Interrupt))
 def test_an_open_question_holds_a_batch_that_quiesces(interrupt: Interrupt) -> None:
     build = deck()
