@@ -90,8 +90,12 @@ class CommandingApp(DressedApp):
         is_prompt = turn.trigger in DECIDES_TASK and said
         return said[0].text if is_prompt else turn.title
 
-    def carry_out(self, command: Command, done: str) -> None:
-        """Has a command carried out, and says that it is done or why not."""
+    def carry_out(self, command: Command, done: str = "") -> None:
+        """Has a command carried out, and says that it is done or why not.
+
+        Args:
+            done: Words of the screen's own; none: the deck's.
+        """
 
         def tell(receipt: Receipt) -> None:
             self.tell(receipt, done)
@@ -166,7 +170,7 @@ class CommandingApp(DressedApp):
     def tell(self, receipt: Receipt, done: str) -> None:
         """Says that a thing is done, or in the deck's own words why not."""
         if receipt.accepted:
-            self.say(done)
+            self.say(done or receipt.message)
         else:
             self.say(refused_words(receipt), Tone.ALERT)
 

@@ -30,7 +30,7 @@ def _move(where: Where) -> Deed:
         screen.expect_order()
         commands = [MoveTurn(turn=turn, where=where) for turn in turns]
         if len(commands) == 1:
-            screen.deck_app.carry_out(commands[0], f"#{turns[0]} is moved {side}")
+            screen.deck_app.carry_out(commands[0])
         else:
             screen.deck_app.carry_out_all(commands, f"turns are moved {side}")
 

@@ -21,12 +21,12 @@ from batchdeck.core.errors import BadInput, NotFound, Refused
 from batchdeck.core.model.evolving import evolve
 from batchdeck.core.model.folder import Folder
 from batchdeck.core.model.gate import CAPACITY
-from batchdeck.core.model.line import conversation_line, lines_of
+from batchdeck.core.model.line import conversation_line
 from batchdeck.core.model.turn import DECIDES_TASK, Turn, TurnState
 from batchdeck.core.rules.consequences import answer_for
 from batchdeck.core.rules.gates import passable
-from batchdeck.core.rules.order import keys_behind, ordinal, place
-from batchdeck.core.rules.reordering import Where, reordered
+from batchdeck.core.rules.order import ordinal, place
+from batchdeck.core.rules.reordering import reordered
 from batchdeck.core.store import changes as sql
 from batchdeck.core.text import one_line
 
@@ -56,13 +56,7 @@ def move(work: Work, command: MoveTurn) -> Receipt:
     anchor = None if command.anchor is None else queued_turn(work, command.anchor)
     if anchor is not None and anchor.agent != turn.agent:
         raise BadInput(f"#{anchor.id} is in the queue of {anchor.agent}, not of {turn.agent}.")
-    queue = sorted(
-        (t for t in work.state.turns.values() if _waits_for(t, turn.agent)),
-        key=lambda t: t.service_key,
-    )
-    changed = reordered(queue, turn, command.where, anchor, _in_line_elsewhere(work, queue))
-    if not changed:
-        _check_kept_back(work, turn, command)
+    changed = reordered(work.view, turn, command.where, anchor)
     for other in changed:
         work.put_turn(other)
         work.state.lines.resort(other)
@@ -70,33 +64,17 @@ def move(work: Work, command: MoveTurn) -> Receipt:
         work.refresh(other.id)
     moved = work.state.turns[turn.id]
     spot = place(moved, work.view)
+    words = f"#{turn.id} is {ordinal(spot)}"
+    if not changed:
+        return _moved(moved, spot, f"{words} already")
+    if moved.priority != turn.priority:
+        words += f", with priority {moved.priority} now"
     work.emit("queue.moved", moved, by=command.by, place=spot)
-    return Receipt(
-        accepted=True, turn=turn.id, state=moved.state, position=spot, message=f"#{turn.id} moved"
-    )
+    return _moved(moved, spot, words)
 
 
-def _check_kept_back(work: Work, turn: Turn, command: MoveTurn) -> None:
-    """Raises: Refused: a turn that its lines keep back is to go further to the front."""
-    if command.where not in (Where.FIRST, Where.UP, Where.BEFORE):
-        return
-    if turn.id in keys_behind(work.view):
-        raise Refused(
-            f"#{turn.id} is {ordinal(place(turn, work.view))}, right after what was received "
-            "before it for its conversation or target."
-        )
-
-
-def _in_line_elsewhere(work: Work, queue: Sequence[Turn]) -> list[Turn]:
-    """Turns of other agents, or at work, that are in one line with turns of a queue."""
-    state = work.state
-    names = {line for turn in queue for line in lines_of(turn)}
-    members = {member for line in names for member in state.lines.contended.get(line, ())}
-    return [state.turns[member] for member in members.difference(turn.id for turn in queue)]
-
-
-def _waits_for(turn: Turn, agent: str) -> bool:
-    return turn.state is TurnState.QUEUED and turn.agent == agent
+def _moved(turn: Turn, spot: int, words: str) -> Receipt:
+    return Receipt(accepted=True, turn=turn.id, state=turn.state, position=spot, message=words)
 
 
 def edit(work: Work, command: EditTurn) -> Receipt:
