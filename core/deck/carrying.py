@@ -20,6 +20,7 @@ from batchdeck.core.deck.letters import (
     Found,
     Judged,
     Letter,
+    Nobody,
     Part,
     Pulses,
     Started,
@@ -31,6 +32,7 @@ from batchdeck.core.deck.options import DeckOptions
 from batchdeck.core.deck.outcomes import ended
 from batchdeck.core.deck.permitting import wants
 from batchdeck.core.deck.turns import started
+from batchdeck.core.deck.unanswered import fail_open_asks, words_of_unanswered
 from batchdeck.core.deck.work import Work
 from batchdeck.core.errors import BatchdeckError
 from batchdeck.core.model.turn import TurnState
@@ -71,6 +73,8 @@ def carry_out_letters(
                 mend(work, letter.found, letter.adopt)
             case Judged():
                 carry_out_verdict(work, letter)
+            case Nobody():
+                fail_open_asks(work)
             case Pulses():
                 work.state.pulses = dict(letter.pulses)
                 work.state.touch("pulses")
@@ -105,7 +109,7 @@ def _judged(letter: Ended, options: DeckOptions) -> Outcome:
         return replace(outcome, if_lost=_if_lost(letter.interruptions, options))
     if outcome.question is None or not options.no_input:
         return outcome
-    words = f"asked, and nobody is there to answer: {outcome.question.question}"
+    words = words_of_unanswered(outcome.question.question)
     return replace(outcome, state=TurnState.FAILED, question=None, error=words)
 
 

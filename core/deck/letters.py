@@ -138,4 +138,21 @@ class Forget:
     """They have gone, or cannot."""
 
 
-Letter = CommandLetter | Part | Forget | Found | Started | Wants | Ended | Pulses | Audited | Judged
+@dataclass(frozen=True, slots=True)
+class Nobody:
+    """No person is there: what waits for an answer from the time before has failed."""
+
+
+Letter = (
+    CommandLetter
+    | Part
+    | Forget
+    | Found
+    | Started
+    | Wants
+    | Ended
+    | Pulses
+    | Audited
+    | Judged
+    | Nobody
+)

@@ -54,7 +54,7 @@ class DeckOptions:
     on_lost: str = "ask"
     """What becomes of a task whose process was lost: `ask`, `retry` or `fail`."""
     no_input: bool = False
-    """Nobody will answer: an ask counts as failed."""
+    """Nobody will answer: an ask counts as failed, also one that is open from before."""
     retention: Mapping[str, Any] = field(default_factory=dict)
     """`days`, `runs` and `megabytes` of what is over that are kept."""
     sweep_seconds: float = 5.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -98,6 +99,53 @@ async def test_without_anybody_to_answer_a_question_is_a_failure(tmp_path: Path)
         here.puppets.ask(1, "which way?")
         view = await here.until(lambda view: view.batches["b"].state is not BatchState.RUNNING)
         assert "which way?" in (view.tasks[1].error or "")
+
+
+@pytest.mark.parametrize("max_attempts", [1, 2])
+async def test_a_question_of_before_is_a_failure_where_nobody_answers_now(
+    tmp_path: Path, max_attempts: int
+) -> None:
+    tasks, agents = [TaskSpec("T1", "a")], [demo_agent("a", 1)]
+    async with bench(tmp_path) as here:
+        await here.add(replace(batch_spec("b", tasks, agents), max_attempts=max_attempts))
+        await here.puppets.until_begun(1)
+        here.puppets.ask(1, "which way?")
+        await here.until(lambda view: view.asks)
+    async with bench(tmp_path, no_input=True) as here:
+        view = here.view
+        assert not view.asks
+        assert (view.turns[1].state, view.tasks[1].status) == (TurnState.FAILED, Status.FAILED)
+        assert "which way?" in (view.tasks[1].error or "")
+        waits = max_attempts > 1
+        assert (view.batches["b"].state is BatchState.RUNNING) is waits
+        assert view.queued == waits
+        if waits:
+            assert shut(evaluate(view.turns[2], view, view.turns[2].not_before_ms)) == ()
+
+
+async def test_a_lost_turn_of_before_has_failed_where_nobody_answers_now(tmp_path: Path) -> None:
+    async with bench(tmp_path) as here:
+        await here.add(batch_spec("b", [TaskSpec("T1", "a")], [demo_agent("a", 1)]))
+        await here.end(1, TurnState.LOST)
+    async with bench(tmp_path, no_input=True) as here:
+        assert not here.view.asks
+        assert here.view.batches["b"].state is BatchState.COMPLETED_WITH_ERRORS
+
+
+async def test_a_message_that_asked_before_has_failed_where_nobody_answers_now(
+    tmp_path: Path,
+) -> None:
+    async with bench(tmp_path) as here:
+        await here.add(batch_spec("b", [TaskSpec("T1", "a")], [demo_agent("a", 1)]))
+        await here.end(1)
+        sent = await here.deck.submit(Send(to="a", text="and?", on_busy=OnBusy.QUEUE))
+        await here.puppets.until_begun(sent.turn)
+        here.puppets.ask(sent.turn, "which way?")
+        await here.until(lambda view: view.asks)
+    async with bench(tmp_path, no_input=True) as here:
+        assert not here.view.asks
+        assert here.view.turns[sent.turn].state is TurnState.FAILED
+        assert here.view.tasks[1].status is Status.DONE
 
 
 async def test_stopping_a_turn_that_waits_closes_its_question(tmp_path: Path) -> None:
