@@ -131,6 +131,9 @@ class RetryTask(Command):
     task: str
     held: bool = False
     """The turn is held from the beginning; what takes a deletion back puts back what was held."""
+    status: Status | None = None
+    """Of a task that was cancelled in the queue: what it was before, to be that again, as is what
+    failed only because of it; nothing is counted anew. None: it is tried again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from batchdeck.core.commands import (
+    BlockTask,
     Command,
     Drain,
     EditTurn,
@@ -18,9 +19,12 @@ from batchdeck.core.commands import (
     RetryTask,
     Send,
     SetLimit,
+    SetStatus,
     StopTurn,
 )
-from batchdeck.core.model.turn import DECIDES_TASK, Turn, TurnState
+from batchdeck.core.model.blocker import BlockerState
+from batchdeck.core.model.task import Status, Task
+from batchdeck.core.model.turn import DECIDES_TASK, Trigger, Turn, TurnState
 from batchdeck.core.rules.limits import effective_limit
 from batchdeck.core.rules.reordering import Where
 from batchdeck.core.view import DeckView
@@ -156,8 +160,7 @@ def _send_again(command: StopTurn, view: DeckView, text: str | None) -> Undo | N
         return None  # what ran has had its effect
     task = None if turn.task is None else view.tasks.get(turn.task)
     if task is not None and turn.trigger in DECIDES_TASK:
-        retry = RetryTask(task=task.name, held=_waits_for_a_word(turn))
-        return Undo((retry,), f"{task.key} is queued again{_held_words(turn)}")
+        return _task_again(task, turn, view)
     if not text:
         return None
     again = Send(
@@ -171,6 +174,47 @@ def _send_again(command: StopTurn, view: DeckView, text: str | None) -> Undo | N
     )
     words = f"the message of #{turn.id} is sent again, at the end{_held_words(turn)}"
     return Undo((again,), words)
+
+
+def _task_again(task: Task, turn: Turn, view: DeckView) -> Undo:
+    """A cancelled task is what it was, and so is what failed with it."""
+    if turn.trigger is Trigger.ANSWER:
+        retry = RetryTask(task=task.name, held=_waits_for_a_word(turn))
+        words = f"{task.key} is tried again, from its beginning{_held_words(turn)}"
+        return Undo((retry,), words)
+    again = RetryTask(task=task.name, held=_waits_for_a_word(turn), status=task.status)
+    with_it = [one for other in _dependants(task, view) for one in _status_again(other, view)]
+    blocks = _blocks_again(task, view)
+    words = f"{task.key} is queued again{_held_words(turn)}"
+    return Undo((again, *blocks, *with_it), words)
+
+
+def _dependants(task: Task, view: DeckView) -> list[Task]:
+    """Those that fail with a task, in the order in which they come back."""
+    found: dict[int, Task] = {}
+    needed = {task.id}
+    others = [other for other in view.tasks.values() if other.batch == task.batch]
+    while fresh := [o for o in others if o.id not in found and not needed.isdisjoint(o.depends_on)]:
+        found |= {other.id: other for other in fresh}
+        needed = {other.id for other in fresh}
+    return list(found.values())
+
+
+def _status_again(task: Task, view: DeckView) -> tuple[Command, ...]:
+    """Of one that comes back READY, and was something else."""
+    if task.status is Status.BACKLOG:
+        return (SetStatus(task=task.name, status=Status.BACKLOG),)
+    return _blocks_again(task, view)
+
+
+def _blocks_again(task: Task, view: DeckView) -> tuple[Command, ...]:
+    if task.status is not Status.BLOCKED:
+        return ()
+    return tuple(
+        BlockTask(task=task.name, question=blocker.question)
+        for blocker in view.blockers.values()
+        if blocker.task == task.id and blocker.state is BlockerState.OPEN
+    )
 
 
 def _waits_for_a_word(turn: Turn) -> bool:

@@ -204,15 +204,26 @@ def refresh_children(work: Work, parent: Task) -> None:
                 work.requeue_changed(evolve(turn, depends_on=left))
 
 
-def _bring_back(work: Work, task: Task) -> None:
-    """READY again, with those that failed only because of it, unless another it needs failed."""
+def bring_children_back(work: Work, parent: Task) -> None:
+    """Those that failed only because of a task that is queued again, as before, are READY again."""
+    for child_id in work.state.children.get(parent.id, ()):
+        child = work.state.tasks[child_id]
+        if _failed_with_another(child):
+            _bring_back(work, child, but=parent.id)
+
+
+def _bring_back(work: Work, task: Task, but: int | None = None) -> None:
+    """READY again, with those that failed only because of it, unless another it needs failed.
+
+    `but`: a task that is FAILED and tried again; it keeps nothing back.
+    """
     back = deque([task.id])
     while back:
         task = work.state.tasks[back.popleft()]
         if task.status is not Status.FAILED:
             continue  # by another way it is back already
         needed = [work.state.tasks[parent] for parent in task.depends_on]
-        failed = [parent for parent in needed if parent.status is Status.FAILED]
+        failed = [p for p in needed if p.status is Status.FAILED and p.id != but]
         if failed:
             work.put_task(evolve(task, error=_needs(failed[0])))
             continue

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from batchdeck.core.commands import (
+    BlockTask,
     Command,
     MoveTurn,
     OnBusy,
@@ -17,16 +18,20 @@ from batchdeck.core.commands import (
     RetryTask,
     Send,
     SetLimit,
+    SetStatus,
     StopTurn,
 )
+from batchdeck.core.model.batch import BatchState, OnError
+from batchdeck.core.model.blocker import BlockerState
 from batchdeck.core.model.hold import Hold
 from batchdeck.core.model.limit import Limit
 from batchdeck.core.model.spec import TaskSpec
+from batchdeck.core.model.task import Status
 from batchdeck.core.model.turn import Trigger, TurnState
 from batchdeck.core.rules.reordering import Where
 from batchdeck.tui.undoing import UndoStack, undo_of
 from tests.support.builders import batch_spec, demo_agent
-from tests.support.puppets import bench
+from tests.support.puppets import Bench, bench
 from tests.support.screen import until, until_shown
 from tests.support.stub_deck import StubDeck, agent, turn, view_of
 from tests.tui.examples import busy_view, shown
@@ -160,6 +165,87 @@ async def test_what_was_held_is_held_when_its_deletion_is_taken_back(tmp_path: P
         for turn in again:
             assert (await here.deck.submit(ReleaseHold(what=f"turn:{turn.id}"))).accepted
         assert here.view.running == 4
+
+
+async def cancelled_and_taken_back(here: Bench, number: int) -> None:
+    """Cancels a queued turn, and takes that back as the screen does."""
+    cancel = StopTurn(turn=number)
+    undo = undo_of(cancel, here.view)
+    assert undo is not None
+    assert undo.words.endswith("is queued again")
+    for command in (cancel, *undo.commands):
+        receipt = await here.deck.submit(command)
+        assert receipt.accepted, receipt.message
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("on_error", list(OnError))
+async def test_a_cancelled_task_and_what_needs_it_are_what_they_were(
+    tmp_path: Path, on_error: OnError
+) -> None:
+    tasks = [
+        TaskSpec("T1", "a"),
+        TaskSpec("T2", "a", depends_on=("T1",)),
+        TaskSpec("T3", "a", depends_on=("T2",)),
+        TaskSpec("T4", "a", depends_on=("T1",)),
+        TaskSpec("T5", "a"),
+    ]
+    async with bench(tmp_path) as here:
+        await here.deck.submit(SetLimit(name="global", value=0))
+        await here.add(replace(batch_spec("b", tasks, [demo_agent("a", 9)]), on_error=on_error))
+        await here.deck.submit(SetStatus(task="T3", status=Status.BACKLOG))
+        await here.deck.submit(BlockTask(task="T4", question="which way?"))
+        before = here.view
+        await cancelled_and_taken_back(here, 1)
+        view = here.view
+        assert {task.key: task.status for task in view.tasks.values()} == {
+            task.key: task.status for task in before.tasks.values()
+        }
+        assert all(task.error is None for task in view.tasks.values())
+        assert all(task.because is None for task in view.tasks.values())
+        assert [b.question for b in view.blockers.values() if b.state is BlockerState.OPEN] == [
+            "which way?"
+        ]
+        queued = [view.turns[task.turn] for task in view.tasks.values()]
+        keep = [(t.state, t.lane, t.depends_on, t.blocked, t.trigger) for t in queued]
+        assert keep == [
+            (t.state, t.lane, t.depends_on, t.blocked, t.trigger)
+            for t in (before.turns[task.turn] for task in before.tasks.values())
+        ]
+        assert view.batches["b"].state is BatchState.RUNNING
+        assert not view.batches["b"].stopped_admitting
+
+
+@pytest.mark.anyio
+async def test_a_blocked_task_that_was_cancelled_is_blocked_by_the_same_question_again(
+    tmp_path: Path,
+) -> None:
+    async with bench(tmp_path) as here:
+        await here.deck.submit(SetLimit(name="global", value=0))
+        await here.add(batch_spec("b", [TaskSpec("T1", "a")], [demo_agent("a", 9)]))
+        await here.deck.submit(BlockTask(task="T1", question="which way?"))
+        await here.deck.submit(SetLimit(name="global", value=9))
+        await cancelled_and_taken_back(here, 1)
+        view = here.view
+        assert (view.tasks[1].status, view.running) == (Status.BLOCKED, 0)
+        (blocker,) = (b for b in view.blockers.values() if b.state is BlockerState.OPEN)
+        assert blocker.question == "which way?"
+
+
+@pytest.mark.anyio
+async def test_a_cancelled_retry_is_queued_again_and_counts_on(tmp_path: Path) -> None:
+    tasks = [TaskSpec("T1", "a"), TaskSpec("T2", "a", depends_on=("T1",))]
+    async with bench(tmp_path) as here:
+        await here.add(replace(batch_spec("b", tasks, [demo_agent("a", 9)]), max_attempts=3))
+        await here.end(1, TurnState.FAILED)
+        await here.deck.submit(SetLimit(name="global", value=0))
+        retry = here.view.tasks[1].turn
+        await cancelled_and_taken_back(here, retry)
+        first, second = here.view.tasks[1], here.view.tasks[2]
+        assert (first.status, first.attempts, first.because) == (Status.FAILED, 1, None)
+        assert here.view.turns[first.turn].lane is Status.FAILED
+        assert second.status is Status.READY
+        assert here.view.turns[second.turn].depends_on == (1,)
 
 
 def test_what_had_an_effect_outside_is_not_taken_back() -> None:

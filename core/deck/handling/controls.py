@@ -25,6 +25,7 @@ from batchdeck.core.deck.outcomes import stop_turn
 from batchdeck.core.deck.spending import allow_more
 from batchdeck.core.deck.tasks import (
     begin_task,
+    bring_children_back,
     reopen_batch,
 )
 from batchdeck.core.deck.turns import key_of, put_hold
@@ -33,7 +34,7 @@ from batchdeck.core.errors import ILLEGAL_MOVE, BadInput, NotFound, Refused
 from batchdeck.core.model.account import account_of
 from batchdeck.core.model.folder import Folder
 from batchdeck.core.model.hold import DECK, END_DRAIN, Hold, read_hold_name
-from batchdeck.core.model.task import ADMISSIBLE, Status, Task, may_move
+from batchdeck.core.model.task import ADMISSIBLE, Because, Status, Task, may_move
 from batchdeck.core.model.turn import (
     Trigger,
     TurnState,
@@ -251,12 +252,27 @@ def retry(work: Work, command: RetryTask) -> Receipt:
             f"{task.key} is {task.status}; only a failed task can be retried.", code=ILLEGAL_MOVE
         )
     _refuse_what_cannot_start(work, task)
+    if command.status is not None and task.because is Because.CANCELLED:
+        return _take_cancel_back(work, task, command.status, command)
     reopen_batch(work, work.state.batches[task.batch], command.by)
     task = replace(task, attempts=0)
     work.put_task(task)
     held_by = command.by if command.held else None
     turn = begin_task(work, task, trigger=Trigger.RETRY, lane=Status.FAILED, held_by=held_by)
     return Receipt(accepted=True, turn=turn.id, message=f"{task.key}: #{turn.id} {turn.state}")
+
+
+def _take_cancel_back(work: Work, task: Task, status: Status, command: RetryTask) -> Receipt:
+    """The task is what it was before it was cancelled in the queue, and so are its dependants."""
+    reopen_batch(work, work.state.batches[task.batch], command.by)
+    task = work.set_status(task.id, status, by=command.by)
+    trigger = Trigger.RETRY if status is Status.FAILED else Trigger.TASK
+    held_by = command.by if command.held else None
+    turn = begin_task(work, task, trigger=trigger, held_by=held_by)
+    bring_children_back(work, task)
+    return Receipt(
+        accepted=True, turn=turn.id, state=turn.state, message=f"{task.key}: #{turn.id} {status}"
+    )
 
 
 def _refuse_what_cannot_start(work: Work, task: Task) -> None:
