@@ -10,8 +10,9 @@ from textual.widgets import Static
 from batchdeck.core.commands import AnswerAsk, ReleaseHold, RetryTask
 from batchdeck.core.model.ask import Ask
 from batchdeck.core.model.hold import OURSELVES, Hold
+from batchdeck.core.model.line import conversation_line
 from batchdeck.core.model.task import Status
-from batchdeck.core.model.turn import TurnState
+from batchdeck.core.model.turn import Trigger, TurnState
 from batchdeck.tui.app import DeckApp
 from batchdeck.tui.present.needs import MOST_HELD, needs
 from tests.support.screen import screen_text, until, until_gone, until_read, until_shown
@@ -193,6 +194,21 @@ async def test_turns_that_are_held_one_by_one_can_be_released_there() -> None:
         await pilot.press("h")
         await until(pilot, lambda: deck.commands)
         assert [c.what for c in deck.commands if isinstance(c, ReleaseHold)] == ["#7"]
+
+
+def test_a_turn_that_a_person_stopped_needs_them_where_a_message_waits_behind_it() -> None:
+    turns = [
+        turn(6, held_by="op", conversation=1),
+        turn(7, trigger=Trigger.REPLY, conversation=1),
+        turn(8, held_by="op", conversation=2),
+        turn(9, trigger=Trigger.RETRY, conversation=2),
+    ]
+    lines = {conversation_line(1): (6, 7), conversation_line(2): (8, 9)}
+    found = needs(replace(view_of(turns, [], [agent()]), in_order=lines))
+    assert [(need.turn, need.words, need.urgent) for need in found] == [
+        (6, "held by op; #7 waits for it", True),
+        (8, "held by op", False),
+    ]
 
 
 def test_a_turn_that_no_person_has_held_is_urgent_and_very_many_are_counted() -> None:

@@ -9,12 +9,14 @@ from enum import StrEnum
 from batchdeck.core.model.batch import BatchState
 from batchdeck.core.model.blocker import is_open
 from batchdeck.core.model.hold import OURSELVES
-from batchdeck.core.model.turn import Turn, TurnState
+from batchdeck.core.model.line import conversation_line
+from batchdeck.core.model.turn import DECIDES_TASK, Turn, TurnState
 from batchdeck.core.view import DeckView
 from batchdeck.tui.present.budgets import batch_of, is_up, reached_words
 from batchdeck.tui.present.happenings import moment
 from batchdeck.tui.present.kept_turns import KeptTurns
 
+_MOST_NAMED = 3
 MOST_HELD = 50
 """Turns held by a person that are listed one by one."""
 
@@ -70,7 +72,7 @@ class Needs:
         found = [*_faults(view), *_asks(view), *_blockers(view), *_lost(lost, view)]
         found += [*_holds(view), *_cooldowns(view), *_budgets(view), *_notes(view)]
         oldest_first = sorted(found, key=_order)
-        urgent, known = _held_turns(held)
+        urgent, known = _held_turns(held, view)
         first_known = sum(need.urgent for need in oldest_first)
         oldest_first[first_known:first_known] = urgent
         return (*oldest_first, *known)
@@ -156,18 +158,20 @@ def _is_held(turn: Turn) -> bool:
     return turn.state is TurnState.QUEUED and (turn.held_by is not None or not turn.authorised)
 
 
-def _held_turns(held: Sequence[Turn]) -> tuple[list[Need], list[Need]]:
-    """The queued turns that are held one by one: those that no person has held, and the others.
+def _held_turns(held: Sequence[Turn], view: DeckView) -> tuple[list[Need], list[Need]]:
+    """The queued turns that are held one by one: those that no person has held, or that keep a
+    message waiting, and the others.
 
     Since when is not known of them, so they stand in the order of their ids.
     """
-    urgent = [turn for turn in held if _is_unknown_to_all(turn)]
-    known = [turn for turn in held if not _is_unknown_to_all(turn)]
-    shown = [_held_turn_need(turn, urgent=False) for turn in known[:MOST_HELD]]
+    needed = [turn for turn in held if _is_unknown_to_all(turn) or _messages_behind(turn, view)]
+    ids = {turn.id for turn in needed}
+    known = [turn for turn in held if turn.id not in ids]
+    shown = [_held_turn_need(turn, view, urgent=False) for turn in known[:MOST_HELD]]
     if len(known) > MOST_HELD:
         words = f"{len(known) - MOST_HELD:,} more turns are held (Q shows them)"
         shown.append(Need(NeedKind.HOLD, "held:more", words, 0, urgent=False))
-    return [_held_turn_need(turn, urgent=True) for turn in urgent], shown
+    return [_held_turn_need(turn, view, urgent=True) for turn in needed], shown
 
 
 def _is_unknown_to_all(turn: Turn) -> bool:
@@ -176,8 +180,26 @@ def _is_unknown_to_all(turn: Turn) -> bool:
     return not turn.authorised if by is None else by == OURSELVES or by.startswith(f"{OURSELVES} (")
 
 
-def _held_turn_need(turn: Turn, urgent: bool) -> Need:
+def _messages_behind(turn: Turn, view: DeckView) -> list[int]:
+    """Messages in its conversation that are not held, and wait for it; so does what was stopped."""
+    members = view.in_order.get(conversation_line(turn.conversation), ())
+    behind = members[members.index(turn.id) + 1 :] if turn.id in members else ()
+    return [
+        other.id
+        for other in map(view.turns.__getitem__, behind)
+        if other.state is TurnState.QUEUED
+        and other.trigger not in DECIDES_TASK
+        and not _is_held(other)
+    ]
+
+
+def _held_turn_need(turn: Turn, view: DeckView, urgent: bool) -> Need:
     words = f"held by {turn.held_by}" if turn.held_by else "not authorised yet: release starts it"
+    behind = _messages_behind(turn, view)
+    if behind:
+        named = ", ".join(f"#{message}" for message in behind[:_MOST_NAMED])
+        more = f" and {len(behind) - _MOST_NAMED} more" if len(behind) > _MOST_NAMED else ""
+        words += f"; {named}{more} wait{'s' * (len(behind) == 1)} for it"
     key = f"hold:turn:{turn.id}"
     return Need(NeedKind.HOLD, key, words, 0, turn.id, hold=f"#{turn.id}", urgent=urgent)
 
