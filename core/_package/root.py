@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from batchdeck.core.paths import DeckPaths
-from batchdeck.tui.cli.context import Doors, Opening
+from batchdeck.tui.cli.context import Doors, Opening, faults_of_ui
 from batchdeck.tui.cli.main import run_command_line
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class _Root:
         from batchdeck.core.trackers.choosing import trackers
 
         refuse_tracked_deck(paths.root)
-        files = SettingsFiles(paths.root)
+        files = SettingsFiles(paths.root, faults_of_ui)
         settings = read_settings(paths.root)
         if opening.dispatch:
             paths.make()
@@ -189,7 +189,7 @@ class _Root:
     def doctor(self, paths: DeckPaths, environment: Mapping[str, str], repair: bool) -> Any:
         from batchdeck.core.doctor.examining import examine
 
-        return examine(paths, environment, repair=repair)
+        return examine(paths, environment, faults_of_ui, repair=repair)
 
 
 COLLECT_AFTER = 50_000

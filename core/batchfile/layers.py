@@ -9,10 +9,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from pydantic import ValidationError
+
 from batchdeck.core.batchfile.agents import agent_from, check_agents
 from batchdeck.core.batchfile.document import Document, parse
 from batchdeck.core.batchfile.faults import BatchFileFaults
-from batchdeck.core.batchfile.schema import ConfigBlock, LimitsBlock
+from batchdeck.core.batchfile.schema import ConfigBlock, LimitsBlock, Ui
 from batchdeck.core.batchfile.settings import (
     CONFIG,
     DEFAULT_INTERVAL,
@@ -84,12 +86,25 @@ class _Source:
         block = _guide(document) if self.is_guide else _config(document)
         if self.in_deck and not document.broken:
             _refuse_programs_of_others(document, self.path)
-        if block is not None and block.ui is not None:
-            for way, words in check_ui(block.ui.model_dump(exclude_none=True)):
+        if not self.is_guide and (ui := _sound_ui(document)):
+            for way, words in check_ui(ui):
                 document.fault(("ui", *way), words)
         document.raise_faults()
         if block is not None:
             yield _Layer(self.origin, block, self.base)
+
+
+def _sound_ui(document: Document) -> Mapping[str, Any]:
+    """Those values of the `ui` block that have their form, whatever else is wrong in the file."""
+    values = {} if document.broken or not isinstance(document.values, dict) else document.values
+    ui = values.get("ui")
+    sound: dict[str, Any] = {}
+    for name, value in ui.items() if isinstance(ui, dict) else ():
+        try:
+            sound |= Ui.model_validate({name: value}).model_dump(exclude_none=True)
+        except ValidationError:
+            continue  # told already
+    return sound
 
 
 def _sources(deck: Path, user: Path) -> Iterator[_Source]:

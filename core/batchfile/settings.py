@@ -86,8 +86,9 @@ def read_settings(deck: Path, user: Path | None = None, check_ui: CheckUi = _unc
 class SettingsFiles:
     """The files of a deck's settings, looked at now, and again and again."""
 
-    def __init__(self, deck: Path) -> None:
+    def __init__(self, deck: Path, check_ui: CheckUi = _unchecked) -> None:
         self._deck = Path(os.path.abspath(deck))
+        self._check_ui = check_ui
         self._seen = self._look()
 
     def have_changed(self) -> bool:
@@ -104,7 +105,7 @@ class SettingsFiles:
         Raises:
             BatchFileFaults, BadInput: as `read_settings`.
         """
-        return tuple(read_settings(self._deck).agents.values())
+        return tuple(read_settings(self._deck, check_ui=self._check_ui).agents.values())
 
 
 def _files(deck: Path, user: Path) -> list[Path]:

@@ -43,8 +43,16 @@ async def follow(engine: Engine, configuration: Configuration) -> None:
         try:
             agents = await anyio.to_thread.run_sync(configuration.agents)
         except BatchdeckError as error:
-            fault = error.message.splitlines()[0].rstrip(".")
-            engine.show_remark(f"{fault}. The configuration that was good before stays in force.")
+            engine.show_remark(
+                f"{_in_a_line(error)}. The configuration that was good before stays in force."
+            )
         else:
             engine.show_remark(None)
             await define_agents(engine, agents)
+
+
+def _in_a_line(error: BatchdeckError) -> str:
+    """The first fault, and where all of them are told."""
+    first, *others = error.message.splitlines()
+    more = f" (and {len(others)} more: batchdeck doctor)" if others else ""
+    return first.rstrip(".") + more

@@ -7,7 +7,7 @@ import sqlite3
 import time
 from collections.abc import Iterator, Mapping
 
-from batchdeck.core.batchfile.settings import read_settings
+from batchdeck.core.batchfile.settings import CheckUi, read_settings
 from batchdeck.core.deck.lock import holder
 from batchdeck.core.deck.state import DeckState
 from batchdeck.core.doctor import rows, surroundings
@@ -25,13 +25,15 @@ from batchdeck.core.store.migrate import migrations, version
 SWEEP_SECONDS = 5.0
 
 
-def examine(paths: DeckPaths, environment: Mapping[str, str], *, repair: bool) -> list[Finding]:
+def examine(
+    paths: DeckPaths, environment: Mapping[str, str], check_ui: CheckUi, *, repair: bool
+) -> list[Finding]:
     """Looks at everything, and with `repair` mends what can be; raises for nothing it finds."""
     found = [
         surroundings.look_at_sqlite(),
         surroundings.look_at_file_system(paths),
         surroundings.look_at_space(paths),
-        *surroundings.look_at_configuration(paths),
+        *surroundings.look_at_configuration(paths, check_ui),
     ]
     agents = _configured(paths)
     if not paths.database.exists():

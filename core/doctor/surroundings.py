@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from batchdeck.core.agents.command_line import CannotStart, locate
-from batchdeck.core.batchfile.settings import read_settings
+from batchdeck.core.batchfile.settings import CheckUi, read_settings
 from batchdeck.core.deck.pruning import Retention, holds_work, size_of
 from batchdeck.core.doctor.finding import Finding, fine, problem, remark
 from batchdeck.core.doctor.versions import version_of
@@ -110,9 +110,10 @@ def _others_may(path: Path) -> bool:
     return not stat.S_ISLNK(status.st_mode) and bool(status.st_mode & 0o077)
 
 
-def look_at_configuration(paths: DeckPaths) -> Iterator[Finding]:
+def look_at_configuration(paths: DeckPaths, check_ui: CheckUi) -> Iterator[Finding]:
+    """Every fault in its files; `check_ui` knows what the screen has."""
     try:
-        read_settings(paths.root)
+        read_settings(paths.root, check_ui=check_ui)
     except BatchdeckError as error:
         for line in error.message.splitlines():
             yield problem("configuration", line)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,6 +46,13 @@ class Look(Protocol):
     def output(self, turn: int, start: int, limit: int) -> OutputPage: ...
 
     def export(self, form: str, batch: str | None) -> Iterator[str]: ...
+
+
+def faults_of_ui(ui: Mapping[str, Any]) -> Iterable[tuple[tuple[str, ...], str]]:
+    """What of a `ui` block the screen does not have; loaded where a configuration has one."""
+    from batchdeck.tui.cli.screen_check import faults_of
+
+    return faults_of(ui)
 
 
 @dataclass(frozen=True, slots=True)

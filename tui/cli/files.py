@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -17,7 +15,7 @@ from batchdeck.core.errors import BadInput, NotFound
 from batchdeck.core.model.foreach import foreach_from
 from batchdeck.core.model.spec import BatchSpec, TaskSpec
 from batchdeck.core.text import counted
-from batchdeck.tui.cli.context import Context, print_json
+from batchdeck.tui.cli.context import Context, faults_of_ui, print_json
 from batchdeck.tui.cli.showing import json_option
 
 FILE = click.argument("file", type=click.Path(path_type=Path))
@@ -61,13 +59,6 @@ def read_for(context: Context, file: Path, check_ui: CheckUi | None = None) -> B
         used |= {step.agent for step in foreach_from(spec.foreach).steps}
     configured = {name: agent for name, agent in settings.agents.items() if name in used}
     return replace(spec, agents={**configured, **spec.agents})
-
-
-def faults_of_ui(ui: Mapping[str, Any]) -> Iterable[tuple[tuple[str, ...], str]]:
-    """What of a `ui` block the screen does not have; loaded where a configuration has one."""
-    from batchdeck.tui.cli.screen_check import faults_of
-
-    return faults_of(ui)
 
 
 def known_agents(context: Context) -> tuple[str, ...]:

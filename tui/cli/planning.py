@@ -28,8 +28,8 @@ from batchdeck.core.rules.folders import overlaps
 from batchdeck.core.text import counted
 from batchdeck.core.view import DeckView
 from batchdeck.tui.cli.approving import needs_approval
-from batchdeck.tui.cli.context import Context, print_json, print_rows
-from batchdeck.tui.cli.files import FILE, faults_of_ui, read_for, split_items
+from batchdeck.tui.cli.context import Context, faults_of_ui, print_json, print_rows
+from batchdeck.tui.cli.files import FILE, read_for, split_items
 from batchdeck.tui.cli.showing import json_option
 from batchdeck.tui.present.fitting import folder_words
 

@@ -8,6 +8,7 @@ import pytest
 
 from batchdeck.core.batchfile.settings import SettingsFiles
 from batchdeck.core.deck import configuring
+from batchdeck.tui.cli.context import faults_of_ui
 from tests.support.puppets import bench
 
 pytestmark = pytest.mark.anyio
@@ -29,6 +30,18 @@ async def test_a_changed_file_gives_the_deck_its_new_agents(tmp_path: Path) -> N
         assert view.limits["agent:coder"].value == 1
         file.write_text(CODER.replace("limit: 1", "limit: 3"))
         await here.until(lambda view: view.limits["agent:coder"].value == 3)
+
+
+async def test_what_the_screen_does_not_have_is_told_as_other_faults_are(tmp_path: Path) -> None:
+    file = tmp_path / ".batchdeck" / "config.yaml"
+    files = SettingsFiles(file.parent, faults_of_ui)
+    async with bench(tmp_path, configuration=files) as here:
+        file.write_text("ui: {theme: zzz, keymap: {foo: a}}\n")
+        view = await here.until(lambda view: view.banner)
+        assert "zzz" in view.banner
+        assert "(and 1 more: batchdeck doctor)" in view.banner
+        file.write_text("ui: {mouse: true}\n")
+        await here.until(lambda view: view.banner is None)
 
 
 async def test_a_faulty_file_is_told_and_changes_nothing_until_it_is_mended(tmp_path: Path) -> None:

@@ -658,7 +658,7 @@ async def test_a_stored_barrier_that_makes_no_sense_fails_at_once_and_changes_no
         assert stored(database) == before
     (finding,) = [
         one
-        for one in examine(DeckPaths(database.parent), {}, repair=False)
+        for one in examine(DeckPaths(database.parent), {}, lambda ui: (), repair=False)
         if (one.check == "rows")
     ]
     assert words in finding.words

@@ -88,6 +88,17 @@ def test_a_faulty_configuration_is_told_with_its_place(ran: Workspace, invoke: I
     assert "config.yaml:1" in found
 
 
+def test_what_the_screen_does_not_have_is_told_beside_all_other_faults(
+    ran: Workspace, invoke: Invoke
+) -> None:
+    (ran.deck / "config.yaml").write_text(
+        "nonsense: 1\nui:\n  theme: zzz\n  wat: 3\n  keymap: {foo: a, stop: m}\n"
+    )
+    found = "\n".join(problems(invoke, code=1))
+    for words in ("nonsense: unknown", "theme 'zzz'", "ui.wat: unknown", "foo", "ui.keymap.stop"):
+        assert words in found
+
+
 def test_a_task_without_a_turn_is_found_and_queued_again(ran: Workspace, invoke: Invoke) -> None:
     change(
         ran,
