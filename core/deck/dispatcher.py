@@ -127,6 +127,11 @@ class Dispatcher:
         adapter = self._adapters.get(kind)
         return adapter is None or not adapter.outlives or adapter.never_started(run)
 
+    def at_work(self, kind: AgentKind, run: Path) -> bool:
+        """Whether an attempt that was started has not ended."""
+        adapter = self._adapters.get(kind)
+        return adapter is not None and adapter.at_work(run)
+
     async def end_leftovers(self, kind: AgentKind, run: Path) -> int:
         """Ends what is left of an attempt whose agent should have ended with its supervisor."""
         adapter = self._adapters.get(kind)

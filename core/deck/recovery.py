@@ -27,19 +27,23 @@ class Found:
     """What became of the turns that were running."""
 
     adopted: int = 0
+    """They work on."""
+    ended: int = 0
+    """They had ended by then; what they left is read."""
     fenced: int = 0
     interrupted: int = 0
 
     @property
     def total(self) -> int:
-        return self.adopted + self.fenced + self.interrupted
+        return self.adopted + self.ended + self.fenced + self.interrupted
 
     @property
     def words(self) -> str:
         if not self.total:
             return "Nothing was running."
         parts = [
-            (self.adopted, "taken over or found ended"),
+            (self.adopted, "work on" if self.adopted > 1 else "works on"),
+            (self.ended, "had ended"),
             (self.fenced, "never started and queued again"),
             (self.interrupted, "interrupted and queued again"),
         ]
@@ -65,6 +69,7 @@ async def settle_attempts(
     live = [state.turns[turn] for turn in tuple(state.live)]
     left = await _leftovers(dispatcher, state, reader, live)
     adopted: list[Turn] = []
+    ended = 0
     counts = {"fenced": 0, "interrupted": 0}
     for turn in live:
         reached("recover")
@@ -83,12 +88,14 @@ async def settle_attempts(
             engine.post(Ended(turn.id, turn.attempt, fenced()))
             counts["fenced"] += 1
         else:
+            run = reader.paths.run(turn.attempt)
+            ended += not await anyio.to_thread.run_sync(dispatcher.at_work, kind, run)
             adopted.append(turn)
     await engine.settle()
     if options.dispatch:
         begun = await reader.begun_attempts()
         _adopt(engine, dispatcher, state, reader, adopted, begun, options)
-    return Found(adopted=len(adopted), **counts)
+    return Found(adopted=len(adopted) - ended, ended=ended, **counts)
 
 
 _GONE_WITH_IT = Outcome(

@@ -38,6 +38,8 @@ class Puppets:
         self._ends: dict[int, tuple[anyio.Event, list[Outcome]]] = {}
         self._news = anyio.Event()
         self.fenced: set[Path] = set()
+        self.alive: set[Path] = set()
+        """Runs of attempts that work on without a supervisor."""
         self.stopped: list[int] = []
 
     async def run(self, assignment: Assignment, control: Control) -> Outcome:
@@ -69,7 +71,7 @@ class Puppets:
         return not self.outlives or run in self.fenced
 
     def at_work(self, run: Path) -> bool:
-        return False
+        return run in self.alive
 
     async def _until_stopped(self, control: Control, ended: anyio.Event) -> None:
         await control.stop.wait()

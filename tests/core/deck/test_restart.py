@@ -112,6 +112,22 @@ async def test_after_an_unclean_stop_the_dashboard_comes_up_held(tmp_path: Path)
         assert view.running == 0
 
 
+async def test_after_an_unclean_stop_what_works_on_and_what_had_ended_are_counted_apart(
+    tmp_path: Path,
+) -> None:
+    agent = replace(demo_agent("a", 3), kind=AgentKind.COMMAND)
+    tasks = [TaskSpec(name, "a") for name in ("T1", "T2", "T3")]
+    first, second = Puppets(outlives=True), Puppets(outlives=True)
+    async with bench(tmp_path, first) as here:
+        await here.add(batch_spec("b", tasks, [agent]))
+        await here.puppets.until_begun(1, 2, 3)
+        second.alive |= {first.assignments[turn].run for turn in (1, 3)}
+    _mark_unclean(tmp_path)
+    async with bench(tmp_path, second, hold_after_unclean_stop=True) as here:
+        view = await here.until(lambda view: view.mode == "held")
+        assert "Of 3 running turns: 2 work on, 1 had ended." in (view.banner or "")
+
+
 async def test_a_second_supervisor_is_told_who_holds_the_deck(tmp_path: Path) -> None:
     async with bench(tmp_path):
         with pytest.raises(DeckHeld, match=str(os.getpid())):
