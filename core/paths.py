@@ -53,6 +53,11 @@ class DeckPaths:
     def log(self) -> Path:
         return self.root / "batchdeck.log"
 
+    @property
+    def drafts(self) -> Path:
+        """What was written on the dashboard and not sent."""
+        return self.root / "drafts.json"
+
     def run(self, attempt: str) -> Path:
         """An attempt's own folder."""
         return self.runs / attempt

@@ -18,6 +18,7 @@ from batchdeck.core.errors import BatchdeckError
 from batchdeck.core.port import Deck
 from batchdeck.core.view import DeckView
 from batchdeck.tui.bandwidth import Bandwidth
+from batchdeck.tui.drafts import Drafts
 from batchdeck.tui.failing import ReportCrash
 from batchdeck.tui.leaving import How, Leave
 from batchdeck.tui.looking_away import READING_MS, LookingAway
@@ -45,6 +46,7 @@ class DeckApp(TravellingApp):
     Args:
         deck: The one door to the engine, or to another process's engine.
         report_crash: Called once with what ended the app; the path it gives is named.
+        drafts: What was written and not sent; by default none, and nothing outlives the app.
     """
 
     TITLE = "batchdeck"
@@ -62,11 +64,12 @@ class DeckApp(TravellingApp):
         *,
         clock: Clock | None = None,
         report_crash: ReportCrash | None = None,
+        drafts: Drafts | None = None,
     ) -> None:
         super().__init__(deck)
         self.clock = clock or SystemClock()
         self.report_crash = report_crash
-        self.drafts = {}
+        self.drafts = drafts or Drafts()
         self.bandwidth = Bandwidth()
         self.pace = Pace()
         self._queues = Queues()
@@ -82,8 +85,9 @@ class DeckApp(TravellingApp):
     def on_mount(self) -> None:
         self._tick = self.set_interval(1.0, self.show_scene, pause=True)
         self._follow_view()
-        if self._faults:
-            self.call_after_refresh(self.say, "; ".join(self._faults), Tone.ALERT)
+        faults = [fault for fault in (*self._faults, self.drafts.trouble()) if fault]
+        if faults:
+            self.call_after_refresh(self.say, "; ".join(faults), Tone.ALERT)
 
     # views
 
@@ -163,7 +167,10 @@ class DeckApp(TravellingApp):
 
     async def run_async(self, **options: Any) -> Leave | None:
         options.setdefault("mouse", self.settings.mouse)
-        return await super().run_async(**options)
+        try:
+            return await super().run_async(**options)
+        finally:
+            self.drafts.save()  # whatever ended it, what was being typed is not lost
 
     def terminal_blocked(self) -> None:
         """Bytes are pending at a moment at which something is to be painted."""

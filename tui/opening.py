@@ -10,10 +10,11 @@ from textual.screen import Screen
 from textual.widgets import Input
 
 from batchdeck.core.model.agent import Agent
-from batchdeck.core.model.turn import Turn
+from batchdeck.core.model.turn import Turn, TurnState
 from batchdeck.tui.action import Focus, Standpoint, why_off
 from batchdeck.tui.actions import BY_ID
 from batchdeck.tui.commanding import CommandingApp
+from batchdeck.tui.drafts import Drafts, of_edit
 from batchdeck.tui.present.addressee import of_agent, of_turn
 from batchdeck.tui.present.cells import Tone
 from batchdeck.tui.present.scene import Scene
@@ -49,8 +50,8 @@ _BY_ACTION: dict[str, Callable[[], Screen[Any]]] = {
 class OpeningApp(CommandingApp):
     """Opens screens."""
 
-    drafts: dict[str, str]
-    """What is written and not sent, by whom it is for."""
+    drafts: Drafts
+    """What is written and not sent, by what it is for."""
 
     @property
     @abstractmethod
@@ -78,7 +79,21 @@ class OpeningApp(CommandingApp):
 
     def write_to(self, agent: str, turn: Turn | None = None) -> None:
         addressee = of_agent(agent) if turn is None else of_turn(turn, self.scene())
-        self.open(ComposeScreen(addressee, self.drafts.get(addressee.to, "")))
+        if turn is not None and turn.state is not TurnState.QUEUED:
+            # what was to become of its text can only be said behind it now
+            self.drafts.move(of_edit(turn.id), addressee.to)
+        self.open(ComposeScreen(addressee, self.drafts.of(addressee.to)))
+
+    def save_drafts(self) -> None:
+        """Writes the drafts down, and says where that is not possible."""
+        self.drafts.save()
+        if words := self.drafts.trouble():
+            self.mention(words, Tone.ALERT)
+
+    def drop_draft(self, what: str) -> None:
+        """Forgets a draft that has been sent or given up."""
+        self.drafts.note(what, "")
+        self.save_drafts()
 
     def open_agent(self, agent: Agent | None) -> None:
         """The form of an agent; None: of a new one."""

@@ -19,12 +19,14 @@ class Question:
     command: What an answer becomes.
     done: Said once it is given.
     is_open: Whether it still wants an answer.
+    draft: What an answer that is not given is kept as.
     """
 
     title: str
     words: str
     command: Callable[[str], Command]
     done: str
+    draft: str
     is_open: Callable[[DeckView], bool] = lambda view: True
     choices: tuple[str, ...] = ()
     suggested: str | None = None
@@ -46,6 +48,7 @@ def of_ask(ask: Ask, who: str) -> Question:
         "\n".join([ask.question, *fitting_words(ask)]),
         command=lambda answer: AnswerAsk(ask=ask.id, answer=answer),
         done=f"{who} is answered",
+        draft=f"answer:{ask.id}",
         is_open=lambda view: ask.id in view.asks,
         choices=ask.choices,
         suggested=ask.default,
@@ -61,6 +64,7 @@ def of_blocker(blocker: Blocker, task: Task) -> Question:
         blocker.question,
         command=lambda text: AnswerBlocker(task=name, answer=text, blocker=number),
         done=f"{task.key} is answered",
+        draft=f"answer:{name}:{number}",
         is_open=lambda view: is_open(view.blockers.get(number)),
     )
 
@@ -73,4 +77,5 @@ def to_block(task: Task) -> Question:
         f"What must be answered before {task.key} may start?",
         command=lambda text: BlockTask(task=name, question=text),
         done=f"{task.key} is BLOCKED; ! answers it",
+        draft=f"block:{name}",
     )

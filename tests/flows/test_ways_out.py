@@ -30,6 +30,15 @@ from batchdeck.__main__ import main
 main()
 """
 """The program, with a fault in the screen that `?` opens."""
+RAISING_IN_TURN = """
+import batchdeck.tui.screens.compose as compose
+def boom(self):
+    raise RuntimeError("a fault of the screen")
+compose.ComposeScreen.action_keep = boom
+from batchdeck.__main__ import main
+main()
+"""
+"""The program, with a fault where esc is pressed while a message is written."""
 
 WAYS = ("TERM", "HUP", "QUIT", "INT", "exception", "closed")
 MOMENTS = ("idle", "busy", "modal", "first paint")
@@ -144,6 +153,37 @@ def go(way: str, terminal: Terminal) -> int:
     else:
         os.kill(terminal.process.pid, signal.Signals[f"SIG{way}"])
     return terminal.leave(SECONDS + 5)
+
+
+@pytest.mark.parametrize("way", ["TERM", "HUP", "closed", "exception", "ctrl+q"])
+def test_what_is_being_typed_is_there_at_the_next_start(
+    way: str, space: Workspace, shown: list[Terminal]
+) -> None:
+    task = {"id": "S1", "agent": "solo", "prompt": "say=x"}
+    space.run("run", space.batch(agents={"solo": {}}, tasks=[task]), "--headless", code=0)
+    command = [sys.executable, "-c", RAISING_IN_TURN]
+    terminal = Terminal(command, space.folder, space.environment)
+    shown.append(terminal)
+    terminal.until_shown("S1")
+    terminal.press("m")
+    terminal.until_shown("to solo about S1")
+    terminal.press("half a sentence")
+    terminal.until_shown("half a sentence")
+    if way == "ctrl+q":
+        terminal.press("\x11")
+        assert terminal.leave(SECONDS + 5) == 0
+    elif way == "exception":
+        terminal.press("\x1b")
+        assert terminal.leave(SECONDS + 5) == 1
+    else:
+        go(way, terminal)
+    again = Terminal([str(COMMAND)], space.folder, space.environment)
+    shown.append(again)
+    again.until_shown("S1")
+    again.press("m")
+    again.until_shown("to solo about S1", "half a sentence")
+    file = space.deck / "drafts.json"
+    assert file.stat().st_mode & 0o777 == 0o600
 
 
 def test_after_a_fault_of_the_screen_a_report_says_where_and_of_what_kind_without_its_words(

@@ -132,7 +132,7 @@ async def test_each_choice_sends_what_it_says(
         assert (second.on_busy, second.front, second.passing) == (on_busy, front, passing)
         assert second.text == "mend it"
         assert first.id != second.id
-        assert app.drafts == {}
+        assert app.drafts.kept == {}
 
 
 async def test_escape_gives_the_text_back_and_stores_nothing() -> None:
@@ -317,7 +317,7 @@ async def test_d_keeps_the_text_as_a_draft() -> None:
         await pilot.press("d")
         await until_shown(pilot, "kept as a draft")
         await until(pilot, lambda: len(app.screen_stack) == 1)
-        assert app.drafts["coder"] == "mend it"
+        assert app.drafts.of("coder") == "mend it"
         await pilot.press("m")
         await until_shown(pilot, "mend it")
 

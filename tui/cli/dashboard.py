@@ -21,6 +21,7 @@ from batchdeck.tui.app import DeckApp
 from batchdeck.tui.cli.context import Context, Opening
 from batchdeck.tui.cli.crashing import report_crash
 from batchdeck.tui.cli.screen_check import user_themes
+from batchdeck.tui.drafts import Drafts
 from batchdeck.tui.leaving import How, Leave
 from batchdeck.tui.present.parting import parting_lines
 from batchdeck.tui.settings import Change, ScreenSettings, read_screen_settings
@@ -43,7 +44,7 @@ async def run_dashboard(
         deck = await stack.enter_async_context(context.doors.open_deck(paths, opening))
         await stack.enter_async_context(context.doors.serve(deck, paths.socket))
         gc.freeze()  # what was loaded is no garbage: looking through it would stall the screen
-        seat = _Seat(DeckApp(deck, settings, report_crash=lambda e: report_crash(paths, e)))
+        seat = _Seat(_app_on(deck, settings, paths))
         await seat.sit(deck, command, deck.admit)
         code = await seat.leave(deck)
         if seat.left_by_choice:
@@ -63,6 +64,13 @@ def _take_leave(lines: Sequence[str]) -> None:
     with suppress(OSError):
         for line in lines:
             click.echo(line)
+
+
+def _say(fault: str) -> None:
+    """One line on standard error, where there is something to say and somebody to hear it."""
+    if fault:
+        with suppress(OSError):
+            click.echo(fault, err=True)
 
 
 def screen_settings(context: Context) -> ScreenSettings:
@@ -90,13 +98,18 @@ async def run_attached(context: Context, read_only: bool) -> int:
     paths = context.paths
     async with AsyncExitStack() as stack:
         deck = await stack.enter_async_context(context.doors.attach(paths.socket, read_only))
-        seat = _Seat(DeckApp(deck, settings, report_crash=lambda e: report_crash(paths, e)))
+        seat = _Seat(_app_on(deck, settings, paths))
         await seat.sit(deck)
         code = await seat.leave(deck)
         if seat.left_by_choice:
             _take_leave(parting_lines(deck.view, command_for(context, paths), attached=True))
         return code
     raise AssertionError("unreachable")
+
+
+def _app_on(deck: Deck, settings: ScreenSettings, paths: DeckPaths) -> DeckApp:
+    drafts = Drafts(paths.drafts)
+    return DeckApp(deck, settings, report_crash=lambda e: report_crash(paths, e), drafts=drafts)
 
 
 class _Seat:
@@ -124,6 +137,7 @@ class _Seat:
                 finally:
                     with anyio.move_on_after(LET_GO_SECONDS):
                         await self._app.let_all_go()
+                    _say(self._app.drafts.trouble())
             tasks.cancel_scope.cancel()
 
     async def _carry_out(self, deck: Deck, command: Command, admit: Callable[[], None]) -> None:

@@ -30,7 +30,7 @@ class AnswerScreen(LiveModal[None]):
         (0, "-short"), (18, "-middling"), (24, "-usual"), (30, "-tall")
     ]  # fmt: skip
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss", "Back", show=False),
+        Binding("escape", "keep", "Back", show=False),
         Binding("down", "app.focus_next", show=False),
         Binding("up", "app.focus_previous", show=False),
         Binding("pagedown", "scroll_question(1)", show=False),
@@ -40,9 +40,13 @@ class AnswerScreen(LiveModal[None]):
     def __init__(self, question: Question) -> None:
         super().__init__()
         self._question = question
+        self._suggested = clean_line(question.suggested or "")
+        self._first = self._suggested
+        """What stands there at first: what was written before, else what is suggested."""
 
     def compose(self) -> ComposeResult:
         asked = self._question
+        self._first = self.deck_app.drafts.of(asked.draft) or self._suggested
         with Vertical(classes="dialog") as dialog:
             dialog.border_title = Content(inert(asked.title, 60))
             with VerticalScroll(can_focus=False, id="question"):
@@ -54,7 +58,11 @@ class AnswerScreen(LiveModal[None]):
                         yield Choice(inert(choice, _CHOICE_LENGTH), key, id=f"choice-{number}")
             else:
                 answer = Input(
-                    clean_line(asked.suggested or ""), placeholder="your answer", compact=True
+                    self._first,
+                    placeholder="your answer",
+                    compact=True,
+                    # the next letter takes the place of what is suggested, not of one's own words
+                    select_on_focus=self._first == self._suggested,
                 )
                 answer.cursor_blink = False
                 yield answer
@@ -73,7 +81,8 @@ class AnswerScreen(LiveModal[None]):
     def _keys(self) -> str:
         if self._question.needs_a_choice:
             return "a number or ↓ chooses · enter answers · esc back"
-        return "enter answers · esc back"
+        kept = "your draft · " if self._first != self._suggested else ""
+        return f"{kept}enter answers · esc back"
 
     def _tell_if_long(self) -> None:
         if self.ready and self.query_one("#question").max_scroll_y:
@@ -88,6 +97,7 @@ class AnswerScreen(LiveModal[None]):
         if self.ready and gone and not self.under_way and self._finished is None:
             self.deck_app.say("that question has been answered elsewhere")
             self.finish(None)
+            self.deck_app.drop_draft(self._question.draft)
 
     def on_key(self, event: events.Key) -> None:
         choices = self._question.choices
@@ -107,7 +117,7 @@ class AnswerScreen(LiveModal[None]):
     @on(Input.Submitted)
     def _written(self, event: Input.Submitted) -> None:
         event.stop()
-        if self.just_opened and event.value == clean_line(self._question.suggested or ""):
+        if self.just_opened and event.value == self._first:
             return  # an enter that follows letters is meant for them, however quick they were
         if event.value.strip():
             self._answer(event.value.strip())
@@ -122,3 +132,15 @@ class AnswerScreen(LiveModal[None]):
     def _answered(self, receipt: Receipt) -> None:
         self.finish(None)
         self.deck_app.say(self._question.done)
+        self.deck_app.drop_draft(self._question.draft)
+
+    @on(Input.Changed)
+    def _remember(self, event: Input.Changed) -> None:
+        own = "" if event.value.strip() == self._suggested.strip() else event.value
+        self.deck_app.drafts.note(self._question.draft, own)
+
+    def action_keep(self) -> None:
+        self.finish(None)
+        if self.deck_app.drafts.of(self._question.draft) and not self.under_way:
+            self.deck_app.say("kept as a draft: it stands there when you open the same again")
+        self.deck_app.save_drafts()

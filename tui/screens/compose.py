@@ -77,7 +77,7 @@ class ComposeScreen(LiveModal[None]):
 
     @on(TextArea.Changed)
     def _remember(self) -> None:
-        self.deck_app.drafts[self._addressee.to] = self.query_one(Draft).text
+        self.deck_app.drafts.note(self._addressee.to, self.query_one(Draft).text)
 
     @on(Draft.Sent)
     def _send(self) -> None:
@@ -103,13 +103,14 @@ class ComposeScreen(LiveModal[None]):
             self.action_keep()
 
     def _done(self, receipt: Receipt) -> None:
-        self.deck_app.drafts.pop(self._addressee.to, None)
         self.finish(None)
+        self.deck_app.drop_draft(self._addressee.to)
         self.deck_app.say(sent_words(self._addressee.label, receipt))
 
     def action_keep(self) -> None:
         if self.under_way:
             return  # what becomes of it is known in a moment
         self.finish(None)
-        if self.deck_app.drafts.get(self._addressee.to, "").strip():
+        if self.deck_app.drafts.of(self._addressee.to):
             self.deck_app.say("kept as a draft: m on the same row takes it up again")
+        self.deck_app.save_drafts()

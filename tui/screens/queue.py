@@ -14,6 +14,7 @@ from batchdeck.core.errors import BatchdeckError
 from batchdeck.core.model.hold import for_editing
 from batchdeck.core.model.turn import Turn
 from batchdeck.tui.action import Focus, Standpoint
+from batchdeck.tui.drafts import of_edit
 from batchdeck.tui.present.cells import Tone
 from batchdeck.tui.present.queue_rows import QUEUE_COLUMNS, queue_row
 from batchdeck.tui.present.receipts import refused_words
@@ -114,4 +115,5 @@ class QueueScreen(TurnsScreen):
     def _open_text(self, turn: Turn, text: str, *, releases: bool) -> None:
         self._opens = False
         name = self.scene.name_of(turn)
-        self.deck_app.open(EditScreen(turn.id, name, text, releases=releases))
+        kept = self.deck_app.drafts.of(of_edit(turn.id))
+        self.deck_app.open(EditScreen(turn.id, name, text, releases=releases, kept=kept))
