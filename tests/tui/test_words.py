@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from rich.cells import cell_len
 
+from batchdeck.core.model.batch import BatchState
 from batchdeck.core.model.event import Event
 from batchdeck.core.model.gate import Gate, GateName, Holder
 from batchdeck.core.model.hold import OURSELVES, Hold
@@ -217,6 +218,28 @@ def test_the_headline_counts_what_failed_apart_from_what_was_cancelled() -> None
         text = "".join(cell.text for cell in headline(Scene(view, NOW_MS), width))
         assert "done 58 of 61  2 failed  1 cancelled" in text
     assert "2 failed" in "".join(cell.text for cell in headline(Scene(view, NOW_MS), 50))
+
+
+@pytest.mark.parametrize(
+    ("before", "words"),
+    [
+        ([], ""),
+        ([BatchState.COMPLETED], "1 batch before"),
+        ([BatchState.COMPLETED_WITH_ERRORS], "1 batch before, with errors"),
+        ([BatchState.FAILED, BatchState.COMPLETED], "2 batches before, 1 with errors"),
+    ],
+)
+def test_the_headline_of_an_idle_deck_says_how_the_batches_before_the_latest_ended(
+    before: list[BatchState], words: str
+) -> None:
+    others = [batch(f"b{number}", state=state) for number, state in enumerate(before)]
+    latest = batch("docs", state=BatchState.COMPLETED)
+    view = view_of([], [task(1, Status.DONE)], [agent()], [*others, latest])
+    text = "".join(cell.text for cell in headline(Scene(view, NOW_MS), 120)).rstrip()
+    assert text.endswith(f"100%  {words}" if words else "100%")
+    at_work = view_of([], [task(1, Status.DONE)], [agent()], [*others, batch("docs")])
+    text = "".join(cell.text for cell in headline(Scene(at_work, NOW_MS), 120))
+    assert "before" not in text
 
 
 def test_a_deck_that_was_retried_loses_the_count_of_what_was_cancelled() -> None:

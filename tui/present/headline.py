@@ -6,9 +6,11 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 
+from batchdeck.core.model.batch import BatchState
 from batchdeck.core.model.issue import TrackerStanding
 from batchdeck.core.model.limit import GLOBAL
 from batchdeck.core.rules.limits import effective_limit
+from batchdeck.core.text import counted
 from batchdeck.core.view import DeckView, Spending
 from batchdeck.tui.present.budgets import batch_of, is_up, used_words
 from batchdeck.tui.present.cells import Cell, Tone
@@ -32,6 +34,7 @@ _LEAST_SPARE = 6
 """Cells that must be free before words that were cut go on: fewer would say nothing."""
 _WORTH_MORE = 4
 """What is dropped only at this or below stays longer than the words beside the needs' number."""
+_WITH_ERRORS = frozenset({BatchState.COMPLETED_WITH_ERRORS, BatchState.FAILED})
 _MODE_TONES = {
     "running": Tone.RUNNING,
     "held": Tone.HELD,
@@ -130,7 +133,7 @@ def _parts(scene: Scene, change: LimitChange | None) -> list[Part]:
         if scene.bars:
             parts.append(Part(Cell(progress_bar(done, total), Tone.DONE), 9))
         parts.append(Part(Cell(f"{100 * done // total}%"), 7))
-    parts += [*_budgets(view), *_outside(view)]
+    parts += [*_others(view), *_budgets(view), *_outside(view)]
     left = total - done - ended.failed - ended.cancelled
     estimate = estimate_words(view, left, scene.now_ms)
     return [*parts, Part(Cell(estimate, Tone.MUTED), 8)] if estimate else parts
@@ -214,6 +217,22 @@ def _name(view: DeckView) -> Part:
     return (
         Part(Cell(name + more), 5, ((least, 2),)) if least != name + more else Part(Cell(least), 2)
     )
+
+
+def _others(view: DeckView) -> list[Part]:
+    """None is at work, and the numbers are the latest batch's: how those before it have ended."""
+    latest = active_batches(view)[-1:]
+    if not latest or latest[0].state is BatchState.RUNNING:
+        return []
+    others = [batch for batch in view.batches.values() if batch is not latest[0]]
+    failed = sum(batch.state in _WITH_ERRORS for batch in others)
+    if not others:
+        return []
+    words = f"{counted(len(others), 'batch', 'batches')} before"
+    if not failed:
+        return [Part(Cell(words, Tone.MUTED), 9)]
+    words += f", {failed} with errors" if len(others) > 1 else ", with errors"
+    return [Part(Cell(words, Tone.FAILED), 6)]
 
 
 def _needs_cells(scene: Scene, width: int) -> tuple[Cell, Cell]:
