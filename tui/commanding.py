@@ -140,11 +140,12 @@ class CommandingApp(DressedApp):
     @work(group="commands")
     async def _take_back(self, undo: Undo) -> None:
         """One after the other, for their order counts; what was refused is not told over."""
+        what = undo.words_now(self.deck.view)
         receipts = [(await self._sent(command))[0] for command in undo.commands]
         if len(receipts) == 1:
-            self.tell(receipts[0], f"undone: {undo.words}")
+            self.tell(receipts[0], f"undone: {what}")
         else:
-            words, tone = bulk_words(receipts, f"changes taken back: {undo.words}")
+            words, tone = bulk_words(receipts, f"changes taken back: {what}")
             self.say(words, tone)
 
     # what is held while it is edited

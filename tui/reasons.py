@@ -91,7 +91,10 @@ def _for_none(at: Standpoint, why: _PerTurn) -> str | None:
     reasons = [why(turn, at.view) for turn in at.chosen]
     if not reasons:
         return no_turn(at)
-    return reasons[0] if all(reason is not None for reason in reasons) else None
+    if not all(reason is not None for reason in reasons):
+        return None
+    one = reasons[0]
+    return one if len(reasons) == 1 else f"none of the {len(reasons)} marked: {one}, …"
 
 
 def stoppable(turn: Turn, view: DeckView) -> bool:

@@ -27,6 +27,7 @@ from batchdeck.core.model.task import Status, Task
 from batchdeck.core.model.turn import DECIDES_TASK, Trigger, Turn, TurnState
 from batchdeck.core.rules.limits import effective_limit
 from batchdeck.core.rules.reordering import Where
+from batchdeck.core.rules.standing import limit_names
 from batchdeck.core.view import DeckView
 from batchdeck.tui.present.limit_change import limit_name_words
 from batchdeck.tui.present.limits import number
@@ -42,6 +43,16 @@ class Undo:
     words: str
     ours: Mapping[str, tuple[int | None, int | None]] = field(default_factory=dict)
     """The numbers of limits before the change and after it, by name."""
+    raised: frozenset[str] = frozenset()
+    """The limits that were raised."""
+    ran: frozenset[int] = frozenset()
+    """The turns that ran before the change."""
+
+    def words_now(self, view: DeckView) -> str:
+        """Its words, and what of the change's effect stays."""
+        live = [view.turns[turn] for turn in view.live if turn not in self.ran]
+        stays = any(not self.raised.isdisjoint(limit_names(turn)) for turn in live)
+        return f"{self.words}; what has started since runs on" if stays else self.words
 
     def overtaken(self, now: Callable[[str], int | None]) -> str | None:
         """The limit that has another number by now, so that it is not ours to take back."""
@@ -62,7 +73,9 @@ class UndoStack:
         commands = [command for undo in reversed(undos) for command in undo.commands]
         words = undos[0].words if len(undos) == 1 else f"{undos[0].words} and {len(undos) - 1} more"
         ours = {name: numbers for undo in undos for name, numbers in undo.ours.items()}
-        self._entries.append(Undo(tuple(commands), words, ours))
+        raised = frozenset(name for undo in undos for name in undo.raised)
+        ran = frozenset(turn for undo in undos for turn in undo.ran)
+        self._entries.append(Undo(tuple(commands), words, ours, raised, ran))
 
     def pop(self) -> Undo | None:
         return self._entries.pop() if self._entries else None
@@ -115,10 +128,14 @@ def _limit(command: SetLimit, view: DeckView, receipt: Receipt | None) -> Undo:
         value, explicit = receipt.before, True
     words = f"{limit_name_words(command.name)} is {number(value)} again"
     raised = command.value is None or (value is not None and command.value > value)
-    if raised:
-        words += "; what has started since runs on"
     back = SetLimit(name=command.name, value=value, origin="undo", explicit=explicit)
-    return Undo((back,), words, {command.name: (value, command.value)})
+    return Undo(
+        (back,),
+        words,
+        {command.name: (value, command.value)},
+        frozenset({command.name} if raised else ()),
+        frozenset(view.live),
+    )
 
 
 def _move(command: MoveTurn, view: DeckView) -> Undo | None:

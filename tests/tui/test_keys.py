@@ -16,15 +16,16 @@ from batchdeck.core.commands import (
     StopTurn,
 )
 from batchdeck.core.model.event import Event
+from batchdeck.core.model.task import Status
 from batchdeck.core.model.turn import TurnState
-from batchdeck.tui.action import Focus
+from batchdeck.tui.action import Focus, Standpoint
 from batchdeck.tui.actions import ACTIONS, BY_ID
 from batchdeck.tui.performing import _DEEDS
 from batchdeck.tui.screens.deck import DeckScreen
 from batchdeck.tui.settings import ScreenSettings
 from batchdeck.tui.widgets.turn_table import TurnTable
 from tests.support.screen import screen_text, until, until_gone, until_shown
-from tests.support.stub_deck import NOW_MS, StubDeck
+from tests.support.stub_deck import NOW_MS, StubDeck, agent, batch, task, turn, view_of
 from tests.tui.examples import busy_view, held, shown, shows
 
 pytestmark = pytest.mark.anyio
@@ -81,6 +82,14 @@ async def test_tab_goes_round_the_parts_and_back() -> None:
         assert seen == ["output", "headline", "status", "agents", "turns"]
         await pilot.press("shift+tab")
         assert screen.part.value == "agents"
+
+
+async def test_a_key_that_can_act_on_none_of_the_marked_says_how_many_they_are() -> None:
+    ended = [turn(n, TurnState.SUCCEEDED, task=n) for n in (1, 2, 3)]
+    view = view_of(ended, [task(n, Status.DONE) for n in (1, 2, 3)], [agent()], [batch()])
+    at = Standpoint(view, Focus.TURNS, marked=tuple(ended))
+    assert BY_ID["retry"].off(at) == "none of the 3 marked: T-1 is DONE, …"
+    assert BY_ID["retry"].off(replace(at, marked=tuple(ended[:1]))) == "T-1 is DONE"
 
 
 async def test_a_key_that_cannot_act_says_why() -> None:

@@ -50,10 +50,15 @@ def test_a_limit_gets_its_number_back_and_a_raise_says_that_nothing_is_stopped()
     (back,) = undo.commands
     assert isinstance(back, SetLimit)
     assert back.value == 2
-    assert undo.words == "agent coder is 2 again; what has started since runs on"
+    started = turn(900, TurnState.RUNNING)
+    since = replace(VIEW, turns={**VIEW.turns, 900: started}, live=(*VIEW.live, 900))
+    assert undo.words_now(since) == "agent coder is 2 again; what has started since runs on"
+    assert undo.words_now(VIEW) == "agent coder is 2 again", "nothing has started since"
+    elsewhere = {**VIEW.turns, 900: replace(started, agent="writer")}
+    assert undo.words_now(replace(since, turns=elsewhere)) == "agent coder is 2 again"
     lowered = undo_of(SetLimit(name="agent:coder", value=0), VIEW)
     assert lowered is not None
-    assert lowered.words == "agent coder is 2 again"
+    assert lowered.words_now(since) == "agent coder is 2 again"
 
 
 @pytest.mark.parametrize("explicit", [True, False])
