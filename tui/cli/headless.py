@@ -28,6 +28,7 @@ from batchdeck.tui.cli.lines import LONGEST_WORDS, log_words, plain_words, stand
 from batchdeck.tui.cli.progress import Progress, progress_for
 from batchdeck.tui.cli.running import event_clock
 from batchdeck.tui.cli.waiting import waits_for
+from batchdeck.tui.present.by_then import ended_by_then
 from batchdeck.tui.present.ended import EndedTasks
 
 LOOKS_PER_SECOND = 20
@@ -85,6 +86,7 @@ class _Run:
         self._arrived.set()
 
     def _say(self, words: str) -> None:
+        self._progress.settle()
         click.echo(f"{event_clock()} {words}", err=True)
 
     async def to_the_end(self) -> int:
@@ -177,7 +179,8 @@ class _Run:
             self._progress.print([json.dumps(document, default=str) for document in documents])
             return
         view, clock = self._deck.view, event_clock()
-        told = (self._words(event, view, self._tasks) for event in events)
+        ended = ended_by_then(events, view, self._tasks)
+        told = (self._words(event, ended.get(event.seq)) for event in events)
         lines = [clean_line(words, 300) for words in told if words]
         self._progress.print([f"{clock} {line}" for line in lines])
         self._progress.show(view, self.batches)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from batchdeck.core.model.event import Event
 from batchdeck.core.text import clean_line, counted
 from batchdeck.core.view import DeckView
-from batchdeck.tui.present.ended import EndedTasks
+from batchdeck.tui.present.ended import Ended, EndedTasks
 from batchdeck.tui.present.happenings import clock_time, event_words
 from batchdeck.tui.present.headline import mode_words
 from batchdeck.tui.present.notice import held_words
@@ -24,9 +24,9 @@ def standing_line(view: DeckView) -> str:
     return clean_line(" · ".join(parts), LONGEST_WORDS)
 
 
-def plain_words(event: Event, view: DeckView, tasks: EndedTasks) -> str:
+def plain_words(event: Event, ended: Ended | None) -> str:
     """Every change in words, also those that a log leaves out."""
-    known = log_words(event, view, tasks)
+    known = log_words(event, ended)
     if known is not None:
         return known
     about = "" if event.turn is None else f"#{event.turn}"
@@ -35,10 +35,10 @@ def plain_words(event: Event, view: DeckView, tasks: EndedTasks) -> str:
     return " ".join(part for part in parts if part)
 
 
-def log_words(event: Event, view: DeckView, tasks: EndedTasks) -> str | None:
+def log_words(event: Event, ended: Ended | None) -> str | None:
     """What a person wants to read of an event in a log; None: nothing.
 
-    `tasks`: what counts them from event to event.
+    `ended`: how the tasks of its batch stood with it, where it tells of an end.
     """
     fields = event.fields
     name = f"#{event.turn} {(event.task or '').partition('/')[2]}".rstrip()
@@ -47,12 +47,11 @@ def log_words(event: Event, view: DeckView, tasks: EndedTasks) -> str | None:
             return f"{name} {event.agent} started"
         case "turn.finished":
             error = f": {fields['error']}" if fields.get("error") else ""
-            ended = tasks.of(view, [event.batch or ""])
-            progress = f"  ({ended.words} of {ended.total})" if ended.total else ""
+            progress = f"  ({ended.words} of {ended.total})" if ended and ended.total else ""
             return f"{name} {fields['state']}{error}{progress}"
         case "batch.finished":
             state = str(fields["state"]).replace("_", " ")
-            return f"{event.batch} {state}: {tasks.of(view, [event.batch or '']).words}"
+            return f"{event.batch} {state}" + (f": {ended.words}" if ended else "")
         case "ask.opened":
             question = str(fields["question"])
             if fields.get("permission"):

@@ -11,6 +11,8 @@ MOST_BYTES = 16 * 1024 * 1024
 """What may wait for a slow reader; what comes beyond is left out, and counted."""
 LAST_WORDS_SECONDS = 2.0
 """How long the end waits for a reader to take what is left."""
+OVERTAKING_SECONDS = 0.2
+"""How long words on standard error wait for those that were said before."""
 
 
 class Outlet:
@@ -24,6 +26,8 @@ class Outlet:
         self._waiting = 0
         self._left_out = 0
         self._closed = False
+        self._is_slow = False
+        """The reader did not take what it was given when that was waited for."""
         self.error: OSError | None = None
         """Why nothing can be written any more."""
         self._changed = threading.Condition()
@@ -56,6 +60,19 @@ class Outlet:
     def fileno(self) -> int:
         return self._descriptor
 
+    def settle(self) -> None:
+        """Gives what was said before a moment to be read, so that other words do not overtake it.
+
+        Of a reader that does not read only this once: it must stop nobody.
+        """
+        with self._changed:
+            if not self._is_slow:
+                taken = self._changed.wait_for(self._is_through, OVERTAKING_SECONDS)
+                self._is_slow = not taken
+
+    def _is_through(self) -> bool:
+        return self._waiting == 0 or self.error is not None
+
     def close(self) -> None:
         """Gives the reader a moment to take what is left."""
         with self._changed:
@@ -77,9 +94,12 @@ class Outlet:
                 with self._changed:
                     self.error = error
                     self._pieces.clear()
+                    self._changed.notify_all()
                 return
             with self._changed:
                 self._waiting -= len(piece)
+                self._is_slow = False
+                self._changed.notify_all()
 
     def _write(self, piece: bytes) -> None:
         rest = memoryview(piece)

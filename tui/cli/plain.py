@@ -12,7 +12,8 @@ from batchdeck.core.port import Deck
 from batchdeck.core.text import clean_line
 from batchdeck.tui.cli.context import Context
 from batchdeck.tui.cli.lines import LONGEST_WORDS, plain_words, standing_line
-from batchdeck.tui.present.ended import EndedTasks
+from batchdeck.tui.present.by_then import ended_by_then
+from batchdeck.tui.present.ended import Ended, EndedTasks
 from batchdeck.tui.present.happenings import clock_time
 
 _PAGE = 500
@@ -61,11 +62,12 @@ async def _print_changes(deck: Deck) -> None:
             break
         while found := await deck.events(seen, _PAGE):
             seen = found[-1].seq
+            ended = ended_by_then(found, deck.view, tasks)
             for event in found:
-                click.echo(_line(event, deck, tasks))
+                click.echo(_line(event, ended.get(event.seq)))
     click.echo("The supervisor has gone; nobody dispatches this deck.")
 
 
-def _line(event: Event, deck: Deck, tasks: EndedTasks) -> str:
-    words = clean_line(plain_words(event, deck.view, tasks), LONGEST_WORDS)
+def _line(event: Event, ended: Ended | None) -> str:
+    words = clean_line(plain_words(event, ended), LONGEST_WORDS)
     return f"{clock_time(event.at_ms)} {words}"

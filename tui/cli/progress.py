@@ -29,6 +29,10 @@ class Progress(Protocol):
 
     def show(self, view: DeckView, batches: Collection[str]) -> None: ...
 
+    def settle(self) -> None:
+        """What was printed stands before what others print from now on."""
+        ...
+
     def __enter__(self) -> Progress: ...
 
     def __exit__(
@@ -57,6 +61,9 @@ class _Log:
     def show(self, view: DeckView, batches: Collection[str]) -> None:
         """The lines say it."""
 
+    def settle(self) -> None:
+        self._out.settle()
+
     def __enter__(self) -> Progress:
         return self
 
@@ -78,6 +85,9 @@ class _Bar:
         if words != self._words:
             self._words = words
             self._draw(())
+
+    def settle(self) -> None:
+        self._out.settle()
 
     def _draw(self, lines: Sequence[str]) -> None:
         shown = self._line.drawn(lines, self._words, _columns())

@@ -8,6 +8,7 @@ from shlex import quote
 
 from batchdeck.core.model.batch import BatchState
 from batchdeck.core.model.blocker import is_open
+from batchdeck.core.model.hold import END_DRAIN
 from batchdeck.core.model.task import Status
 from batchdeck.core.model.turn import Turn, TurnState
 from batchdeck.core.rules.budgets import closed_batches
@@ -28,7 +29,7 @@ def waits_for(view: DeckView, now_ms: int) -> str:
     Args:
         now_ms: Wall clock, milliseconds.
     """
-    parts = [*_asks(view), *_blockers(view), *_holds(view), *_held_turns(view)]
+    parts = [*_asks(view), *_blockers(view), *_holds(view), *_drain(view), *_held_turns(view)]
     parts += [*_closed_limits(view), *_budgets(view), *_backlog(view)]
     parts = parts or _first_in_line(view, now_ms)
     return clean_line("waits for you: " + "; ".join(parts), LONGEST_WORDS) if parts else ""
@@ -59,6 +60,10 @@ def _holds(view: DeckView) -> list[str]:
         name = hold.named
         words.append(f"{name} is held by {hold.by}{reason} (batchdeck release {quote(name)})")
     return words
+
+
+def _drain(view: DeckView) -> list[str]:
+    return [f"the deck is draining ({END_DRAIN})"] if view.draining else []
 
 
 def _held_turns(view: DeckView) -> list[str]:

@@ -56,6 +56,11 @@ class EndedTasks:
             total=sum(counts.values()),
         )
 
+    def cancelled(self, view: DeckView) -> frozenset[str]:
+        """The names (`BATCH/TASK`) of the tasks that a person cancelled."""
+        self._follow(view)
+        return frozenset(view.tasks[task].name for task in self._cancelled)
+
     def _follow(self, view: DeckView) -> None:
         if view is self._view:
             return
