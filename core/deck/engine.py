@@ -19,7 +19,7 @@ from batchdeck.core.deck.committing import Barriers
 from batchdeck.core.deck.dispatcher import Dispatcher
 from batchdeck.core.deck.handling.commands import look_up
 from batchdeck.core.deck.inbox import Inbox
-from batchdeck.core.deck.letters import CommandLetter, Ended, Forget, Found, Letter
+from batchdeck.core.deck.letters import CommandLetter, Ended, Forget, Found, Letter, Nobody
 from batchdeck.core.deck.memory import Memory
 from batchdeck.core.deck.options import DeckOptions
 from batchdeck.core.deck.reading import Reader
@@ -195,6 +195,9 @@ class Engine:
         """Starts turns from now on, unless the deck is being left or is broken."""
         left = self.closing or self.memory.state.broken
         self._admitting = self._options.dispatch and not left
+        if self._admitting and self._options.no_input:
+            # only now, behind a first command, so that whoever gave it sees them fail
+            self.post(Nobody())
         self._inbox.ring()
 
     def stop_admitting(self) -> None:

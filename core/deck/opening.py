@@ -19,7 +19,6 @@ from batchdeck.core.deck.configuring import define_agents, define_folders, follo
 from batchdeck.core.deck.dispatcher import Dispatcher, Prepare
 from batchdeck.core.deck.edited import release_edited
 from batchdeck.core.deck.engine import Engine
-from batchdeck.core.deck.letters import Nobody
 from batchdeck.core.deck.lock import held
 from batchdeck.core.deck.options import DeckOptions
 from batchdeck.core.deck.pruning import Retention, prune_in_time
@@ -190,9 +189,6 @@ async def _take_over(restored: _Restored, dispatcher: Dispatcher, options: DeckO
     found = await settle_attempts(
         engine, dispatcher, state, restored.reader, options, crashed=crashed
     )
-    if options.no_input and options.dispatch:
-        engine.post(Nobody())
-        await engine.settle()
     if crashed:
         _after_unclean_stop(engine, state, found, options)
 

@@ -151,6 +151,21 @@ def test_a_second_supervisor_is_told_who_holds_the_deck(space: Workspace, invoke
     assert first.wait(20) == 0
 
 
+@pytest.mark.parametrize("how", ["run", "resume"])
+def test_a_question_that_was_open_before_counts_as_failed_where_nobody_answers(
+    how: str, space: Workspace, invoke: Invoke
+) -> None:
+    question = json.dumps({"question": "which"})
+    file = space.batch(tasks=tasks(f"ask='{question}'"))
+    process = space.start_run(file)
+    until(lambda: space.view().asks)
+    process.send_signal(signal.SIGTERM)
+    process.wait(10)
+    arguments = ("run", file) if how == "run" else ("resume",)
+    ended = invoke(*arguments, "--headless", "--no-input", code=5)
+    assert "nobody is there to answer: which" in ended.out
+
+
 def test_terminating_a_run_lets_go_of_what_works_and_it_is_taken_over(
     space: Workspace, invoke: Invoke
 ) -> None:

@@ -126,6 +126,8 @@ class _Run:
             self._tell_what_it_waits_for(view)
             return False
         unfinished = any(view.batches[name].state is BatchState.RUNNING for name in self.batches)
+        if unfinished and self._no_input and view.asks:
+            return False  # they fail at any moment: nobody answers
         if unfinished and not self._no_input:
             self._tell_what_it_waits_for(view)
             return False
