@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from batchdeck.core.model.gate import Gate, Holder
@@ -77,6 +78,20 @@ def _latest_of(view: DeckView, conversation: int | None) -> Turn | None:
 def would_wait(view: DeckView, turn: Turn, now_ms: int) -> BusyAnswer:
     """What a message (see `message_turn`) would wait for if it were sent now."""
     return answer_for(with_lines(view, turn), turn, now_ms)
+
+
+def front_priority(turns: Iterable[Turn], agent: str, at_least: int) -> int:
+    """One more than any queued turn of the agent has."""
+    queued = (
+        turn.priority for turn in turns if turn.state is TurnState.QUEUED and turn.agent == agent
+    )
+    return max(at_least, 1 + max(queued, default=at_least - 1))
+
+
+def place_in_front(view: DeckView, turn: Turn) -> int:
+    """The 1-based place that a message would get if it were to go next."""
+    priority = front_priority(view.turns.values(), turn.agent, turn.priority)
+    return place(replace(turn, priority=priority), with_lines(view, turn))
 
 
 def answer_for(view: DeckView, turn: Turn, now_ms: int) -> BusyAnswer:

@@ -94,7 +94,9 @@ def test_the_busy_prompt_names_holders_and_place_and_adds_to_the_queue(
 ) -> None:
     shown = begin(space, terminal)
     open_busy_prompt(shown)
-    shown.until_shown("#1  S1", "yours goes 1st: before 2 turns of solo", "Send now")
+    shown.until_shown(
+        "#1  S1", "yours goes 1st, with Next in queue too: before 2 turns", "Send now"
+    )
     shown.press(ENTER)
     shown.until_gone("solo is busy")
     shown.until(lambda _: space.status()["queued"] == 3)

@@ -85,6 +85,22 @@ async def test_the_events_follow_each_letter_of_a_filter() -> None:
         await until(pilot, lambda: len(app.screen_stack) == 1)
 
 
+async def test_the_events_say_which_fields_a_filter_may_name() -> None:
+    deck = StubDeck(busy_view())
+    deck.happened = EVENTS
+    async with shown(deck) as (_, pilot):
+        await pilot.press("e")
+        await until_shown(pilot, "limit.changed")
+        await pilot.press("slash", *"foo:bar")
+        await until_shown(
+            pilot, "no field 'foo'; there are kind, agent, batch, by, task, turn (esc clears it)"
+        )
+        await pilot.press(*["backspace"] * 7, *"nowhere")
+        await until_shown(pilot, "no event passes the filter (esc clears it)")
+        await pilot.press("escape")
+        await until_shown(pilot, "limit.changed")
+
+
 async def test_a_text_is_found_in_the_output_from_the_end_and_on() -> None:
     deck = StubDeck(busy_view())
     deck.outputs[408] = b"".join(
@@ -160,6 +176,11 @@ async def test_who_comes_back_reads_what_changed_until_they_have_read_it() -> No
         ("agent:codr", "no agent 'codr'; did you mean coder? (esc clears it)"),
         ("status:RAEDY", "no status 'raedy'; did you mean READY? (esc clears it)"),
         ("agnet:coder", "no field 'agnet'; did you mean agent? (esc clears it)"),
+        (
+            "foo:bar",
+            "no field 'foo'; there are status, state, agent, batch, task, target (esc clears it)",
+        ),
+        ("!nothing 12:30", "no turn passes the filter (esc clears it)"),
         ("agent:writer", "no turn passes the filter (esc clears it)"),
     ],
 )

@@ -13,7 +13,7 @@ from batchdeck.core.commands import OnBusy, Receipt, Send
 from batchdeck.core.model.conversation import Message, Role
 from batchdeck.core.model.gate import GateName
 from batchdeck.core.model.limit import Limit
-from batchdeck.core.model.turn import TurnState
+from batchdeck.core.model.turn import Trigger, TurnState
 from batchdeck.core.view import DeckView
 from batchdeck.tui.app import DeckApp
 from batchdeck.tui.present.usual import usual_words
@@ -104,7 +104,7 @@ async def test_a_busy_agent_is_asked_about_with_the_truth() -> None:
         text = screen_text(app)
         assert "agent coder 2/2" in text
         assert "#1  T-1  04:12" in text
-        assert "Queued, yours goes 1st: before 1 turn of coder, after what runs." in text
+        assert "Queued, yours goes 1st, with Next in queue too: before 1 turn of coder" in text
         assert "Sending now passes: agent coder (3/2). Nothing else stands in the way." in text
         assert "> also fix the anchors" in text
         for choice in ("Add to queue", "Next in queue", "Send now", "Cancel"):
@@ -122,7 +122,7 @@ async def test_a_busy_agent_is_asked_about_with_the_truth() -> None:
 async def test_each_choice_sends_what_it_says(
     key: str, on_busy: OnBusy, front: bool, passing: frozenset[GateName] | None
 ) -> None:
-    deck = busy_deck()
+    deck = busy_deck(behind_another())
     async with shown(deck) as (app, pilot):
         await ask(app, pilot)
         await until_shown(pilot, "coder is busy")
@@ -133,6 +133,39 @@ async def test_each_choice_sends_what_it_says(
         assert second.text == "mend it"
         assert first.id != second.id
         assert app.drafts.kept == {}
+
+
+def behind_another(**more: Any) -> DeckView:
+    """A busy coder, with a message that was there before."""
+    view = one_agent(2, 2)
+    before = turn(9, priority=100, task=None, batch=None, lane=None, trigger=Trigger.CHAT, **more)
+    return replace(view, turns={**view.turns, 9: before})
+
+
+async def test_next_in_queue_is_off_where_it_changes_nothing_and_says_why() -> None:
+    deck = busy_deck()
+    async with shown(deck) as (app, pilot):
+        await ask(app, pilot)
+        reason = "yours goes 1st, with Next in queue too:"
+        await until_shown(pilot, reason)
+        assert app.screen.query_one("#next").disabled
+        await pilot.press("n")
+        await pilot.pause()
+        assert len(sent(deck)) == 1, "what was refused at first"
+        deck.publish(behind_another())
+        await until_gone(pilot, reason)
+        assert not app.screen.query_one("#next").disabled
+        await pilot.press("n")
+        await until(pilot, lambda: len(sent(deck)) == 2)
+        assert sent(deck)[-1].front
+
+
+async def test_next_in_queue_is_off_behind_a_message_of_the_same_conversation() -> None:
+    deck = busy_deck(behind_another(conversation=5))
+    async with shown(deck) as (app, pilot):
+        app.screen.query_one(TurnTable).move_to(9)
+        await pilot.press("m", "x", "enter")
+        await until_shown(pilot, "with Next in queue too (its conversation goes in order)")
 
 
 async def test_escape_gives_the_text_back_and_stores_nothing() -> None:

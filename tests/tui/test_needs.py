@@ -14,7 +14,7 @@ from batchdeck.core.model.line import conversation_line
 from batchdeck.core.model.task import Status
 from batchdeck.core.model.turn import Trigger, TurnState
 from batchdeck.tui.app import DeckApp
-from batchdeck.tui.present.needs import MOST_HELD, needs
+from batchdeck.tui.present.needs import MOST_HELD, NeedKind, needs
 from tests.support.screen import screen_text, until, until_gone, until_read, until_shown
 from tests.support.stub_deck import NOW_MS, StubDeck, agent, task, turn, view_of
 from tests.tui.examples import busy_view, held, shown
@@ -140,7 +140,7 @@ LONG = (
     "docs/guide/links; what it left behind was ended"
 )
 HOLD_KEYS = "h release · esc back"
-LOST_KEYS = "r try it again · o open the turn · esc back"
+LOST_KEYS = "enter open the turn · r try it again · esc back"
 
 
 @pytest.mark.parametrize("size", [(60, 15), (80, 24), (120, 36)])
@@ -237,3 +237,38 @@ async def test_what_the_headline_has_no_room_for_can_be_read_there(size: tuple[i
         assert "! 1" not in screen_text(app), "it is told, and asks for nothing"
         await pilot.press("exclamation_mark")
         await until(pilot, lambda: _told(app) == f"{banner}esc back")
+
+
+def test_a_lost_turn_that_asks_is_listed_once_as_its_question() -> None:
+    lost = [turn(1, TurnState.LOST), turn(2, TurnState.LOST)]
+    asks = {4: Ask(4, 1, "it may have done half of it: again?", ("again", "leave"))}
+    found = needs(view_of(lost, [task(1), task(2)], [agent()], asks=asks))
+    assert [(need.turn, need.kind) for need in found] == [(1, NeedKind.ASK), (2, NeedKind.LOST)]
+
+
+async def test_enter_opens_a_lost_turn_and_says_where_it_does_nothing() -> None:
+    view = view_of(
+        [turn(1, TurnState.LOST)],
+        [task(1, Status.FAILED)],
+        [agent()],
+        holds=held("agent:coder", OURSELVES, "it is missing"),
+    )
+    async with shown(StubDeck(view)) as (app, pilot):
+        await pilot.press("exclamation_mark")
+        await until_shown(pilot, "h release · esc back")
+        await pilot.press("enter")
+        await until_shown(pilot, "enter does nothing here: h release · esc back")
+        await pilot.press("j")
+        await until_shown(pilot, "enter open the turn · r try it again")
+        await pilot.press("enter")
+        await until_shown(pilot, "lost  #1 T-1")
+        assert len(app.screen_stack) == 2
+
+
+async def test_a_lost_message_says_how_it_is_written_again() -> None:
+    lost = turn(1, TurnState.LOST, task=None, trigger=Trigger.CHAT, batch=None, lane=None)
+    async with shown(StubDeck(view_of([lost], [], [agent()]))) as (_, pilot):
+        await pilot.press("exclamation_mark")
+        await until_shown(pilot, "enter open the turn (m there writes to it again) · esc back")
+        await pilot.press("r")
+        await until_shown(pilot, "this is a message: enter opens it, m writes to it again")

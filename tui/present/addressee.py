@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from batchdeck.core.model.gate import Gate, GateName
 from batchdeck.core.model.turn import LIVE, Turn
-from batchdeck.core.rules.consequences import BusyAnswer, message_turn, would_wait
+from batchdeck.core.rules.consequences import BusyAnswer, message_turn, place_in_front, would_wait
 from batchdeck.core.rules.freeing import frees_alone
 from batchdeck.core.rules.gates import evaluate
 from batchdeck.tui.present.scene import Scene
@@ -32,6 +32,10 @@ class Addressee:
     def standing(self, scene: Scene) -> BusyAnswer:
         """What a message would wait for if it were sent now."""
         return would_wait(scene.view, self._turn(scene), scene.now_ms)
+
+    def place_in_front(self, scene: Scene) -> int:
+        """The place that a message would get if it were to go next."""
+        return place_in_front(scene.view, self._turn(scene))
 
     def replaceable(self, scene: Scene, gates: Sequence[Gate]) -> int | None:
         """The running turn whose end alone would let the message start."""

@@ -64,11 +64,23 @@ def _holder_line(holder: Holder, scene: Scene) -> str:
     return "  ".join(part for part in parts if part)
 
 
-def queue_line(answer: BusyAnswer, agent: str) -> str:
-    """Which place the message would get."""
+def queue_line(answer: BusyAnswer, agent: str, no_use: str = "") -> str:
+    """Which place the message would get. `no_use`: that going next gives no other one."""
     behind = answer.behind
     others = f"before {behind} turn{'s' * (behind != 1)} of {agent}, " if behind > 0 else ""
-    return f"Queued, yours goes {ordinal(answer.position)}: {others}after what runs."
+    return f"Queued, yours goes {ordinal(answer.position)}{no_use}: {others}after what runs."
+
+
+def no_use_in_front(answer: BusyAnswer, front: int) -> str:
+    """That it changes nothing to go next, to be said behind the place; nothing: it does.
+
+    `front`: the place that would give.
+    """
+    if answer.free or front < answer.position:
+        return ""
+    if answer.position == 1:
+        return ", with Next in queue too"
+    return ", with Next in queue too (its conversation goes in order)"
 
 
 def force_line(answer: BusyAnswer, deck: str, folder: str | None = None) -> str:

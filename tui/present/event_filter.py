@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from batchdeck.core.model.event import Event
-from batchdeck.tui.present.filtering import Term, read_terms
+from batchdeck.tui.present.filtering import Term, read_terms, unknown_fields
 from batchdeck.tui.present.happenings import event_words
 
 _FIELDS: dict[str, Callable[[Event], str]] = {
@@ -24,6 +24,14 @@ class EventFilter:
     def __init__(self, text: str = "") -> None:
         self.text = " ".join(text.split())
         self._terms = read_terms(self.text, _FIELDS)
+
+    @property
+    def empty_words(self) -> str:
+        """What is said where no event passes."""
+        if not self._terms:
+            return "nothing has happened yet"
+        unknown = unknown_fields(self._terms, _FIELDS)
+        return f"{unknown or 'no event passes the filter'} (esc clears it)"
 
     def passes(self, event: Event) -> bool:
         return all(_fits(term, event) is not term.negated for term in self._terms)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
 from batchdeck.core.model.task import Status, Task
@@ -102,7 +102,19 @@ def unknown_words(filter: Filter, view: DeckView) -> str:
         names = known.get(term.field or "", ())
         if names and not any(name.lower().startswith(term.value) for name in names):
             return f"no {term.field} {term.value!r}{did_you_mean(term.value, names)}"
-        field, colon, _ = term.value.partition(":")
-        if term.field is None and colon and (near := did_you_mean(field, FIELDS)):
-            return f"no field {field!r}{near}"
+        if unknown := _unknown_field(term, FIELDS):
+            return unknown
     return ""
+
+
+def unknown_fields(terms: Iterable[Term], fields: Collection[str]) -> str:
+    """`no field 'foo'; there are kind, agent`: the first one in a filter that is not there."""
+    return next(filter(None, (_unknown_field(term, fields) for term in terms)), "")
+
+
+def _unknown_field(term: Term, fields: Collection[str]) -> str:
+    field, colon, _ = term.value.partition(":")
+    if term.field is not None or not colon or not field.isalpha():
+        return ""
+    near = did_you_mean(field, fields) or f"; there are {', '.join(fields)}"
+    return f"no field {field!r}{near}"

@@ -125,10 +125,12 @@ def _blockers(view: DeckView) -> list[Need]:
 
 
 def _lost(lost: Iterable[Turn], view: DeckView) -> list[Need]:
+    asking = {ask.turn for ask in view.asks.values()}
     return [
         Need(NeedKind.LOST, f"turn:{turn.id}", turn.error or "lost", turn.ended_ms or 0, turn.id)
         for turn in lost
-        if _is_latest(turn, view)
+        # one that asks is there as its question
+        if turn.id not in asking and _is_latest(turn, view)
     ]
 
 

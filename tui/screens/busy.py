@@ -18,7 +18,13 @@ from batchdeck.core.rules.gates import passable, shut
 from batchdeck.core.text import one_line
 from batchdeck.core.view import DeckView
 from batchdeck.tui.present.addressee import Addressee
-from batchdeck.tui.present.busy import force_line, queue_line, standing_lines, title
+from batchdeck.tui.present.busy import (
+    force_line,
+    no_use_in_front,
+    queue_line,
+    standing_lines,
+    title,
+)
 from batchdeck.tui.present.fitting import inert
 from batchdeck.tui.present.receipts import refused_words
 from batchdeck.tui.present.scene import Scene
@@ -124,6 +130,7 @@ class BusyScreen(LiveModal[Receipt | str | None]):
         dialog.set_class(answer.free, "-free")
         self.query_one("#queue", Choice).call_it("Send" if answer.free else "Add to queue")
         self.query_one("#next").display = not answer.free
+        self.query_one("#next").disabled = bool(self._no_use_in_front(answer))
         self.query_one("#now").display = answer.passable and not answer.free
         self._offer_replacing(answer)
 
@@ -138,10 +145,14 @@ class BusyScreen(LiveModal[Receipt | str | None]):
     def _consequences(self, answer: BusyAnswer) -> str:
         if answer.free:
             return "Nothing is in the way any more: enter sends it."
-        queued = queue_line(answer, self._addressee.agent)
+        no_use = self._no_use_in_front(answer)
+        queued = queue_line(answer, self._addressee.agent, no_use)
         folder = self._addressee.free_folder(self.scene)
         lines = [queued, self._usual, force_line(answer, self.scene.view.deck, folder)]
         return "\n".join(line for line in lines if line)
+
+    def _no_use_in_front(self, answer: BusyAnswer) -> str:
+        return no_use_in_front(answer, self._addressee.place_in_front(self.scene))
 
     def _put(self, selector: str, words: str) -> None:
         place = self.query_one(selector, Static)
@@ -175,6 +186,8 @@ class BusyScreen(LiveModal[Receipt | str | None]):
         if choice == "now" and not self._answer.passable:
             self.say(force_line(self._answer, self.scene.view.deck))
             return
+        if choice == "next" and self._no_use_in_front(self._answer):
+            return  # why it is off stands in the prompt
         self.send(self._command(choice, self._answer), self.finish, self._refused)
 
     def _ask_to_replace(self) -> None:

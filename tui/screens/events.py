@@ -68,8 +68,6 @@ class EventsScreen(FilteringScreen):
         yield ActionBar(id="bar")
 
     def on_mount(self) -> None:
-        table = self.query_one(EventTable)
-        table.empty_words = "nothing has happened yet"
         self.query_one(ActionBar).hints = (
             ("esc", "back"),
             ("e", "reconciliation"),
@@ -148,6 +146,7 @@ class EventsScreen(FilteringScreen):
 
     def _show(self) -> None:
         table = self.query_one(EventTable)
+        table.empty_words = self._filter.empty_words
         shown = [seq for seq, event in self._events.items() if self._filter.passes(event)]
         table.show(shown, self._row_of)
         title = f"events ─ {self._filter.text}" if self._filter.text else "events"

@@ -12,6 +12,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from batchdeck.core.commands import ReleaseHold, RetryTask
+from batchdeck.core.model.task import Task
 from batchdeck.core.model.turn import Turn
 from batchdeck.tui.present.cells import Cell, Row, Tone
 from batchdeck.tui.present.columns import ANY_WIDTH, Column
@@ -59,14 +60,13 @@ _KEYS = {
     NeedKind.FAULT: "esc back",
     NeedKind.ASK: "enter answer · o open the turn · esc back",
     NeedKind.BLOCKER: "enter answer · o open the turn · esc back",
-    NeedKind.LOST: "r try it again · o open the turn · esc back",
+    NeedKind.LOST: "enter open the turn · r try it again · esc back",
     NeedKind.HOLD: "h release · esc back",
     NeedKind.COOLDOWN: "h use it again at once · esc back",
     NeedKind.BUDGET: "h allow as much again · esc back",
     NeedKind.NOTE: "esc back",
 }
-
-
+_LOST_MESSAGE_KEYS = "enter open the turn (m there writes to it again) · esc back"
 _RELEASED = {
     NeedKind.COOLDOWN: "may be used again",
     NeedKind.BUDGET: "is raised by as much again",
@@ -165,11 +165,19 @@ class NeedsScreen(LiveModal[None]):
             return
         need = self._need
         if need is None or need != self._keys_for:
-            self._say("esc back" if need is None else _KEYS[need.kind])
+            self._say("esc back" if need is None else self._keys(need))
         self._keys_for = need
         whole = "" if need is None else self._words_of(need)
         self._put("#whole", whole_lines(whole, self._room, self._lines))
         self.query_one("#whole").display = bool(self._lines)
+
+    def _keys(self, need: Need) -> str:
+        is_message = need.kind is NeedKind.LOST and self._task_of(need) is None
+        return _LOST_MESSAGE_KEYS if is_message else _KEYS[need.kind]
+
+    def _task_of(self, need: Need) -> Task | None:
+        turn = self._turn(need)
+        return None if turn is None else self.scene.task_of(turn)
 
     def _say(self, words: str) -> None:
         self._put("#words", words)
@@ -184,6 +192,9 @@ class NeedsScreen(LiveModal[None]):
     @on(VirtualTable.Opened)
     def action_deal_with(self) -> None:
         need = self._need
+        if need is not None and need.kind is NeedKind.LOST:
+            self.action_open_turn()
+            return
         if need is None or not self._may_change():
             return
         if need.blocker is not None:
@@ -191,7 +202,7 @@ class NeedsScreen(LiveModal[None]):
             return
         ask = None if need.ask is None else self.scene.view.asks.get(need.ask)
         if ask is None:
-            self._say(_KEYS[need.kind])
+            self._say(f"enter does nothing here: {self._keys(need)}")
             return
         turn = self._turn(need)
         name = f"#{need.turn}" + ("" if turn is None else f" {self.scene.name_of(turn)}")
@@ -238,10 +249,12 @@ class NeedsScreen(LiveModal[None]):
         if not self._may_change_at_once():
             return
         need = self._need
-        turn = None if need is None else self._turn(need)
-        task = None if turn is None else self.scene.task_of(turn)
-        if need is None or need.kind is not NeedKind.LOST or task is None:
+        if need is None or need.kind is not NeedKind.LOST:
             self._say("r tries a lost task again; this is none")
+            return
+        task = self._task_of(need)
+        if task is None:
+            self._say("this is a message: enter opens it, m writes to it again")
             return
         self.deck_app.carry_out(RetryTask(task=task.name), f"{task.key} is queued again")
 

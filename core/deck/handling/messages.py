@@ -18,7 +18,7 @@ from batchdeck.core.model.folder import Folder
 from batchdeck.core.model.gate import CAPACITY, Gate, GateName
 from batchdeck.core.model.task import Task
 from batchdeck.core.model.turn import LIVE, MESSAGE_PRIORITY, Trigger, Turn, TurnState
-from batchdeck.core.rules.consequences import BusyAnswer, message_turn, would_wait
+from batchdeck.core.rules.consequences import BusyAnswer, front_priority, message_turn, would_wait
 from batchdeck.core.rules.freeing import is_freed_by
 from batchdeck.core.rules.gates import passable
 from batchdeck.core.rules.order import ordinal, place
@@ -191,18 +191,9 @@ def _as_if(
     if turn.folder is None and addressee.task is None and folder is not None:
         turn = replace(turn, folder=folder)
     if command.front or command.replacing is not None:
-        turn = replace(turn, priority=_front_priority(work, addressee.agent, turn.priority))
+        turns = work.state.turns.values()
+        turn = replace(turn, priority=front_priority(turns, addressee.agent, turn.priority))
     return turn
-
-
-def _front_priority(work: Work, agent: str, at_least: int) -> int:
-    """One more than any queued turn of the agent has."""
-    queued = (
-        turn.priority
-        for turn in work.state.turns.values()
-        if turn.state is TurnState.QUEUED and turn.agent == agent
-    )
-    return max(at_least, 1 + max(queued, default=at_least - 1))
 
 
 def _store(
