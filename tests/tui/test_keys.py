@@ -21,8 +21,10 @@ from batchdeck.core.model.turn import TurnState
 from batchdeck.tui.action import Focus, Standpoint
 from batchdeck.tui.actions import ACTIONS, BY_ID
 from batchdeck.tui.performing import _DEEDS
+from batchdeck.tui.screens import acting
 from batchdeck.tui.screens.deck import DeckScreen
 from batchdeck.tui.settings import ScreenSettings
+from batchdeck.tui.widgets.status_table import StatusTable
 from batchdeck.tui.widgets.turn_table import TurnTable
 from tests.support.screen import screen_text, until, until_gone, until_shown
 from tests.support.stub_deck import NOW_MS, StubDeck, agent, batch, task, turn, view_of
@@ -294,3 +296,37 @@ async def test_a_screen_that_only_looks_on_changes_nothing() -> None:
             await pilot.press(key)
             await until_shown(pilot, "this screen only looks on")
         assert deck.commands == []
+
+
+async def test_a_sentence_typed_behind_a_refused_message_is_not_taken_for_commands(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(acting, "TYPING_SECONDS", 600.0)
+    deck = StubDeck(busy_view())
+    async with shown(deck) as (app, pilot):
+        app.screen.query_one(StatusTable).focus()
+        await pilot.press("m", *"pdq!xL", "enter")
+        await until_shown(pilot, "message: choose an agent or a turn first")
+        assert deck.commands == []
+        assert len(app.screen_stack) == 1
+        await pilot.press("tab", "m")
+        await until_shown(pilot, "to coder")
+
+
+async def test_after_a_pause_a_key_is_a_key_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(acting, "TYPING_SECONDS", 0.0)
+    deck = StubDeck(busy_view())
+    async with shown(deck) as (app, pilot):
+        app.screen.query_one(StatusTable).focus()
+        await pilot.press("m", "p")
+        await until(pilot, lambda: deck.commands)
+
+
+async def test_while_a_person_holds_or_drains_the_deck_the_key_that_ends_it_is_shown() -> None:
+    deck = StubDeck(busy_view(holds=held("deck")))
+    async with shown(deck) as (_, pilot):
+        await until_shown(pilot, "the deck is held by op, nothing new starts: p releases it")
+        deck.publish(replace(deck.view, holds={}, draining=True))
+        await until_shown(pilot, "the deck drains, nothing new starts: d admits again")
+        deck.publish(replace(deck.view, draining=False))
+        await until_gone(pilot, "d admits again")

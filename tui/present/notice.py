@@ -34,7 +34,7 @@ def notice_words(scene: Scene) -> str:
     view = scene.view
     if view.fault:
         return f"fault: {with_short_paths(view.fault, view.deck)}"
-    parts = (held_words(view), with_short_paths(view.banner or "", view.deck))
+    parts = (held_words(view), stopped_words(view), with_short_paths(view.banner or "", view.deck))
     return " · ".join(part for part in parts if part) or scene.remark
 
 
@@ -45,6 +45,18 @@ def held_words(view: DeckView) -> str:
         return ""
     why = "" if view.banner else f": {hold.reason}"
     return f"held until you release it (p, or ! then h){why}"
+
+
+def stopped_words(view: DeckView) -> str:
+    """That a person keeps anything new from starting, and the key that ends it."""
+    hold = view.holds.get(DECK)
+    parts = []
+    if hold is not None and hold.by != OURSELVES:
+        why = f" ({hold.reason})" if hold.reason else ""
+        parts.append(f"the deck is held by {hold.by}{why}, nothing new starts: p releases it")
+    if view.draining:
+        parts.append("the deck drains, nothing new starts: d admits again")
+    return " · ".join(parts)
 
 
 def with_short_paths(words: str, deck: str) -> str:

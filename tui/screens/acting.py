@@ -5,6 +5,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Collection
 from dataclasses import replace
+from math import inf
+from time import monotonic
 from typing import Any
 
 from textual.binding import Binding, BindingType
@@ -47,8 +49,17 @@ def _bindings_of(action: Action) -> list[BindingType]:
     ]
 
 
+_NO_LETTERS = ("back", "next_part", "previous_part")
+TYPING_SECONDS = 1.0
+"""After a pause of so long in the typing a key is meant as one."""
+
+
 class ActingScreen(LiveScreen[None]):
     """Does what a key stands for, or says in one line why it cannot be done now."""
+
+    _typed_at = -inf
+    """When the latest letter of a message came that could not be opened (`time.monotonic`)."""
+    _refusal = ""
 
     def offers(self, action_id: str) -> bool:
         """Whether the action has a key here."""
@@ -127,16 +138,32 @@ class ActingScreen(LiveScreen[None]):
     def change_limit(self, name: str, step: Step) -> None:
         """One step on a limit."""
 
+    def _is_typed_on(self, action_id: str) -> bool:
+        """Whether a key is a letter of the message that could not be opened: it does nothing.
+
+        That ends with a pause, or with a key that is no letter.
+        """
+        if action_id in _NO_LETTERS or monotonic() - self._typed_at > TYPING_SECONDS:
+            self._typed_at = -inf
+            return False
+        self._typed_at = monotonic()
+        self.say(self._refusal, Tone.ALERT)
+        return True
+
     def action_do(self, action_id: str, key: str = "") -> None:
         if action_id == "open" and is_echo(self.deck_app.finished_at):
             return  # a second enter that was meant for the dialog
         if self.deck_app.in_past and action_id == "back":
             self.deck_app.return_to_now()
             return
+        if self._is_typed_on(action_id):
+            return
         at = self.here(key)
         reason = why_off(BY_ID[action_id], at)
         if reason is not None:
             self.say(reason, Tone.ALERT)
+            if action_id == "message":
+                self._typed_at, self._refusal = monotonic(), reason
             return
         self.query_one(ActionBar).fall_silent()
         perform(self, action_id, at)
