@@ -9,13 +9,15 @@ from contextlib import suppress
 from textual import work
 from textual.reactive import reactive
 
-from batchdeck.core.commands import Command, Receipt, ReleaseHold, SetLimit
+from batchdeck.core.commands import Command, PutHold, Receipt, ReleaseHold, SetLimit
 from batchdeck.core.errors import BatchdeckError
 from batchdeck.core.model.conversation import Role
+from batchdeck.core.model.hold import UNSAVED
 from batchdeck.core.model.turn import DECIDES_TASK, Turn
 from batchdeck.core.port import Deck
 from batchdeck.core.view import DeckView
 from batchdeck.tui.asked_limits import AskedLimits
+from batchdeck.tui.drafts import Drafts, of_edit
 from batchdeck.tui.dressing import DressedApp
 from batchdeck.tui.driver import driver_for_terminal
 from batchdeck.tui.present.cells import Tone
@@ -34,6 +36,9 @@ class CommandingApp(DressedApp):
     """Sends commands to the deck; keys are taken meanwhile."""
 
     deck: Deck
+    drafts: Drafts
+    """What is written and not sent, by what it is for."""
+
     view: reactive[DeckView] = reactive(DeckView(), repaint=False, init=False)
     """The latest view; every screen is drawn from it."""
 
@@ -160,10 +165,15 @@ class CommandingApp(DressedApp):
         self.submit(ReleaseHold(what=f"turn:{turn}"), released, can_undo=False)
 
     async def let_all_go(self) -> None:
-        """Releases on the way out what would stay held for ever; for when the app has ended."""
+        """On the way out, releases what would stay held for ever; for when the app has ended.
+
+        What was written and not saved is not sent as it read before: its turn waits for somebody.
+        """
         with suppress(BatchdeckError):
             for turn in tuple(self.edited):
-                await self.deck.submit(ReleaseHold(what=f"turn:{turn}"))
+                what, unsaved = f"turn:{turn}", self.drafts.of(of_edit(turn))
+                leave = PutHold(what=what, by=UNSAVED) if unsaved else ReleaseHold(what=what)
+                await self.deck.submit(leave)
                 self.edited.discard(turn)
 
     # notices

@@ -14,7 +14,7 @@ from batchdeck.core.model.turn import Turn, TurnState
 from batchdeck.tui.action import Focus, Standpoint, why_off
 from batchdeck.tui.actions import BY_ID
 from batchdeck.tui.commanding import CommandingApp
-from batchdeck.tui.drafts import Drafts, of_edit
+from batchdeck.tui.drafts import of_edit
 from batchdeck.tui.present.addressee import of_agent, of_turn
 from batchdeck.tui.present.cells import Tone
 from batchdeck.tui.present.scene import Scene
@@ -49,9 +49,6 @@ _BY_ACTION: dict[str, Callable[[], Screen[Any]]] = {
 
 class OpeningApp(CommandingApp):
     """Opens screens."""
-
-    drafts: Drafts
-    """What is written and not sent, by what it is for."""
 
     @property
     @abstractmethod

@@ -37,6 +37,10 @@ class Hold:
         return self.what if self.path is None else f"folder:{self.path}"
 
 
+UNSAVED = f"{OURSELVES} (its edit was not saved)"
+"""Who holds a turn whose editor had to be left with another text in it."""
+
+
 def for_editing(by: str) -> str:
     """Who holds a turn while its text is edited: `operator, editing`."""
     return by + _EDITING

@@ -24,6 +24,7 @@ from batchdeck.core.commands import (
 from batchdeck.core.errors import NoSupervisor
 from batchdeck.core.model.conversation import Message, Role
 from batchdeck.core.model.gate import GateName
+from batchdeck.core.model.hold import UNSAVED
 from batchdeck.core.model.turn import Trigger
 from batchdeck.core.rules.order import service_order
 from batchdeck.core.rules.reordering import Where
@@ -285,6 +286,30 @@ async def test_what_is_edited_here_is_let_go_on_the_way_out(
     await app.let_all_go()
     assert [type(command) for command in deck.commands[2:]] == [PutHold, ReleaseHold]
     assert not app.edited
+
+
+async def test_what_was_written_and_not_saved_is_not_sent_as_it_read_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(live, "ECHO_SECONDS", 0.0)
+    deck = StubDeck(view_of([turn(1)], [task(1)], [agent()]))
+    async with shown(deck) as (app, pilot):
+        await pilot.press("Q", "enter")
+        await until_shown(pilot, "editing #1")
+        await pilot.press(*" now")
+    await app.let_all_go()
+    (_, left) = deck.commands
+    assert isinstance(left, PutHold)
+    assert left.by == UNSAVED
+    kept = StubDeck(view_of([turn(1, held_by=UNSAVED)], [task(1)], [agent()]))
+    async with shown(kept) as (_, pilot):
+        await pilot.press("exclamation_mark")
+        await until_shown(pilot, "held by batchdeck (its edit was not saved)")
+        await pilot.press("escape", "Q", "enter")
+        await until_shown(pilot, "editing #1")
+        await pilot.press(*" now", "enter")
+        await until(pilot, lambda: len(kept.commands) == 3)
+    assert [type(command) for command in kept.commands] == [PutHold, EditTurn, ReleaseHold]
 
 
 async def test_marks_stay_where_a_merge_is_declined() -> None:

@@ -11,7 +11,7 @@ from textual.binding import BindingType
 
 from batchdeck.core.commands import PutHold, Receipt
 from batchdeck.core.errors import BatchdeckError
-from batchdeck.core.model.hold import for_editing
+from batchdeck.core.model.hold import UNSAVED, for_editing
 from batchdeck.core.model.turn import Turn
 from batchdeck.tui.action import Focus, Standpoint
 from batchdeck.tui.drafts import of_edit
@@ -93,7 +93,7 @@ class QueueScreen(TurnsScreen):
             self._opens = False
             app.say(f"edit: {error.message}", Tone.ALERT)
             return
-        if is_held(turn, self.scene.view):
+        if turn.held_by != UNSAVED and is_held(turn, self.scene.view):
             self._open_text(turn, text, releases=False)
             return
         hold = PutHold(what=f"turn:{turn.id}")

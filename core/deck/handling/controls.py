@@ -33,7 +33,7 @@ from batchdeck.core.deck.work import Work
 from batchdeck.core.errors import ILLEGAL_MOVE, BadInput, NotFound, Refused
 from batchdeck.core.model.account import account_of
 from batchdeck.core.model.folder import Folder
-from batchdeck.core.model.hold import DECK, END_DRAIN, Hold, read_hold_name
+from batchdeck.core.model.hold import DECK, END_DRAIN, UNSAVED, Hold, is_for_editing, read_hold_name
 from batchdeck.core.model.task import ADMISSIBLE, Because, Status, Task, may_move
 from batchdeck.core.model.turn import (
     Trigger,
@@ -117,7 +117,7 @@ def _hold_turn(work: Work, turn_id: int, by: str) -> Receipt:
     turn = find_turn(work.state, turn_id)
     if turn.state is not TurnState.QUEUED:
         raise Refused(f"#{turn.id} is {turn.state}; only a queued turn can be held.", code="gone")
-    if turn.held_by is not None:
+    if turn.held_by not in (None, UNSAVED) and not is_for_editing(turn.held_by):
         words = f"#{turn.id} is held by {turn.held_by} already"
         return Receipt(accepted=True, turn=turn.id, state=turn.state, message=words)
     held = replace(turn, held_by=by)

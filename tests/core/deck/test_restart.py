@@ -15,7 +15,7 @@ from batchdeck.core.deck.lock import holder
 from batchdeck.core.deck.reconcile import Reconciler
 from batchdeck.core.errors import DeckHeld, Refused
 from batchdeck.core.model.agent import AgentKind
-from batchdeck.core.model.hold import OURSELVES, for_editing
+from batchdeck.core.model.hold import OURSELVES, UNSAVED, for_editing
 from batchdeck.core.model.spec import TaskSpec
 from batchdeck.core.model.task import Status
 from batchdeck.core.model.turn import TurnState
@@ -283,6 +283,20 @@ async def test_a_text_that_nobody_edits_any_more_goes_in_its_turn_after_a_restar
         assert here.view.turns[2].held_by == "op", "a person's own hold stays"
         (event,) = [e for e in await here.deck.events(0, 1000) if e.kind == "release"]
         assert (event.turn, event.by) == (1, OURSELVES)
+
+
+async def test_a_turn_whose_edit_was_not_saved_waits_for_somebody_also_after_a_restart(
+    tmp_path: Path,
+) -> None:
+    async with bench(tmp_path) as here:
+        await here.deck.submit(SetLimit(name="global", value=0))
+        await here.add(spec())
+        await hold_for_editing(here, 1)
+        await here.deck.submit(PutHold(what="turn:1", by=UNSAVED))
+    async with bench(tmp_path) as here:
+        assert here.view.turns[1].held_by == UNSAVED
+        await hold_for_editing(here, 1)
+        assert here.view.turns[1].held_by == "op, editing", "it is taken up again"
 
 
 async def test_a_text_is_still_being_edited_while_others_come_and_go(tmp_path: Path) -> None:
