@@ -18,9 +18,9 @@ ROUNDS = 3
 TURNS = 2_560
 
 FLOORS = {
-    "T1 engine / raw3": 0.17,
+    "T1 engine / raw3": 0.12,
     "T3 engine / raw1": 0.02,
-    "T4 engine / raw0": 1.5,
+    "T4 engine / raw0": 0.8,
 }
 MOST_CPU = 6.0
 """T2: processor time of the engine by that of the same rows written by hand."""

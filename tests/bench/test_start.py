@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,8 @@ pytestmark = pytest.mark.bench
 
 PAINT_SECONDS, DISPATCH_SECONDS = 1.5, 2.0
 """Of processor time from the command on: by the wall a busy machine would be measured."""
+LOOP_SECONDS = 0.11
+"""What `_loop_seconds` takes of the processor on the machine that these are for."""
 MOST_MEGABYTES = 250
 MOST_MEGABYTES_ON_DISK = 60
 ROUNDS = 3
@@ -33,9 +36,19 @@ def test_50_000_finished_tasks_and_20_000_old_runs_keep_nobody_waiting(space: Wo
         found = start(space)
         print(found)
         best = [min(best[0], found.painted_cpu), min(best[1], found.dispatched_cpu)]
-        if best[0] < PAINT_SECONDS and best[1] < DISPATCH_SECONDS:
+        slower = max(1.0, _loop_seconds() / LOOP_SECONDS)
+        if best[0] < slower * PAINT_SECONDS and best[1] < slower * DISPATCH_SECONDS:
             return
-    raise AssertionError(f"painted after {best[0]:.2f} s, dispatched after {best[1]:.2f} s")
+    words = f"painted after {best[0]:.2f} s, dispatched after {best[1]:.2f} s"
+    raise AssertionError(f"{words}, on a machine that is {slower:.1f} times slower")
+
+
+def _loop_seconds() -> float:
+    """Processor time of a loop that is always the same: a machine's speed changes by the hour."""
+    began = time.thread_time()
+    for number in range(3_000_000):
+        number * number
+    return time.thread_time() - began
 
 
 def test_what_100_000_tasks_leave_behind_weighs_less_than_60_megabytes(space: Workspace) -> None:
