@@ -81,15 +81,20 @@ async def test_no_attempt_is_spent_and_the_turn_keeps_its_place(tmp_path: Path) 
         assert (task.status, task.attempts) == (Status.READY, 0)
 
 
+async def all_six_exhausted(here: Bench) -> None:
+    """Two agents of one account, of which every turn has been refused."""
+    await here.add(spec(6, limit=3))
+    await here.puppets.until_begun(1, 2, 3, 4, 5, 6)
+    for turn in range(1, 7):
+        await exhaust(here, turn)
+
+
 async def test_at_the_reset_one_turn_tries_it_and_the_rest_follow_its_success(
     tmp_path: Path,
 ) -> None:
     clock = FixedClock()
     async with bench(tmp_path, clock=clock) as here:
-        await here.add(spec(6, limit=3))
-        await here.puppets.until_begun(1, 2, 3, 4, 5, 6)
-        for turn in range(1, 7):
-            await exhaust(here, turn)
+        await all_six_exhausted(here)
         assert here.view.cooldowns["team"].windows == 1, "they tell of the same window"
         await move(here, clock, 301)
         assert [t for t in here.view.live if t < 7] == [1]
@@ -105,10 +110,7 @@ async def test_where_the_turn_that_tries_it_never_began_it_tries_again_alone(
 ) -> None:
     clock = FixedClock()
     async with bench(tmp_path, clock=clock) as here:
-        await here.add(spec(6, limit=3))
-        await here.puppets.until_begun(1, 2, 3, 4, 5, 6)
-        for turn in range(1, 7):
-            await exhaust(here, turn)
+        await all_six_exhausted(here)
         await move(here, clock, 301)
         await here.puppets.until_begun_again(1)
         here.puppets.end(1, TurnState.QUEUED, end=AttemptEnd.FENCED)
